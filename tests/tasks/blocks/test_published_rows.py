@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -180,6 +181,10 @@ def test_import_writes_the_sets_and_reports_what_is_missing(tmp_path, capsys):
     assert {"train.json", "tower_scratch_test.json"} <= set(report["missing"])
     rows = loquent.task("blocks", source="path", path=str(file.parent), start="flip_it").rows("dev")
     assert [(row.id, row["target"]) for row in rows] == [("dev-1-0-0", False)]
+    options = {"source": "path", "path": str(file.parent), "start": "flip_it"}
+    assert loquent.task("blocks", **options).spec.splits == ("dev",)
+    env = gymnasium.make("loquent/Blocks-v0", split="dev", **options)
+    assert env.reset(seed=0)[0]["sentence"] == EXAMPLE["sentence"]
     assert cli.main(command) == 2
     assert "exists already" in capsys.readouterr().err
 

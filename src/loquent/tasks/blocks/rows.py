@@ -86,10 +86,17 @@ def load(options: RowOptions) -> Splits:
 
 
 def split_names(options: RowOptions) -> tuple[str, ...]:
-    """The names of the splits, without reading statements."""
+    """The names of the splits, without reading statements.
+
+    A folder without the files, which `load` refuses, has the usual names, so that a task without rows can be
+    described.
+    """
     if options.source == "builtin":
         return SPLITS
-    return files.split_names(options.path, options.appearance, options.start)
+    try:
+        return files.split_names(options.path, options.appearance, options.start)
+    except BadSetting:
+        return SPLITS
 
 
 def sentences(rows: Iterable[Row]) -> frozenset[str]:

@@ -122,6 +122,7 @@ class Blocks(Task):
             instruction=describe.instruction(options.appearance, options.actions, options.horizon)
             if options.instruct
             else "",
+            splits=rows.split_names(options),
             turn_limit=options.horizon,
             return_range=(-0.1 * (options.horizon - 1) - 1.0, 1.0),
             success=(RIGHT, LATE[RIGHT]) if self.legacy else (RIGHT,),
