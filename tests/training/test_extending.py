@@ -45,6 +45,8 @@ def recipe_of(learner, recorded, *more):
     groups = issubclass(algorithm, BatchAlgorithm) and algorithm.least_answers > 1
     answers = ("training.answers=2",) * groups
     own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
+    if learner.startswith("qa_"):
+        return recipes.load("reading_dqn", [*own, *algorithm.smoke, *SMALL[1:]], profile="smoke")
     if learner.startswith("sb3/") or issubclass(registry.find("algorithm", learner), TurnAlgorithm):
         small = registry.find("algorithm", learner).smoke
         return recipes.load("labels_dqn_masked", [*own, *small, *SMALL[1:]], profile="smoke")
