@@ -10,7 +10,9 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "learners.md"
-HEAD = "| learner | reward | least gain, in standard errors | KL | updates | tokens | seconds an update |"
+HEAD = (
+    "| learner | mean reward | least gain, in standard errors | KL | updates | tokens | seconds an update |"
+)
 COLOURS = ("#1b6ca8", "#c1440e", "#2e7d32", "#7b1fa2", "#8d6e00", "#455a64")
 LEFT, TOP, WIDE, HIGH = 44, 14, 420, 220
 Record = Mapping[str, Any]

@@ -39,7 +39,7 @@ ACTOR_CRITIC = {"gamma": 1.0, "lam": 0.95, "beta": 0.02, "kl_target": TARGET}
 STEPS = {"learning_rate": 2e-3, "epochs": 2, "minibatch": 16}
 LEARNERS: dict[str, dict[str, Any]] = {
     "ppo": {**ACTOR_CRITIC, **STEPS},
-    "nlpo": {**ACTOR_CRITIC, **STEPS, "top_p": 0.95, "mu": 5},
+    "nlpo": {**ACTOR_CRITIC, **STEPS, "learning_rate": 1e-3, "top_p": 0.95, "mu": 5},
     "a2c": {**ACTOR_CRITIC, "optimizer": "adamw", "learning_rate": 4e-3, "normalize_advantages": True},
     "trpo": {**ACTOR_CRITIC, "radius": 0.03, "critic_epochs": 2, "learning_rate": 2e-3},
     "grpo": {**STEPS, "beta": 0.02},
