@@ -7,7 +7,7 @@ import pytest
 from loquent import recipes
 from loquent.algorithms.sb3.settings import A2CSettings, CloningSettings, DoubleDQNSettings, arguments
 from loquent.core import registry
-from loquent.core.algorithm import Algorithm, AlgorithmConfig, TurnAlgorithm
+from loquent.core.algorithm import Algorithm, AlgorithmConfig, Playing, TurnAlgorithm
 from loquent.errors import BadSetting
 
 
@@ -18,7 +18,7 @@ def test_algorithms_derive_from_the_contract(name):
     algorithm = registry.find("algorithm", name)
     assert issubclass(algorithm, Algorithm)
     assert issubclass(algorithm.Config, AlgorithmConfig)
-    if issubclass(algorithm, TurnAlgorithm):
+    if issubclass(algorithm, TurnAlgorithm | Playing):
         assert algorithm.unused == ("model", "decoding", "evaluation")  # it has no language model
     else:
         assert (algorithm.unused, algorithm.smoke) == ((), ())
