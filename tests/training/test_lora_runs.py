@@ -228,3 +228,19 @@ def test_the_estimate_counts_adapters_alone(base):
     assert of_adapters.disk["reference"] == 0
     assert of_adapters.disk["checkpoint"] < of_all.disk["checkpoint"] / 2
     assert json.dumps(of_adapters.as_json())
+
+
+@pytest.mark.parametrize("shape", ["t5", "bart"])
+@pytest.mark.parametrize("learner", ["ppo", "grpo"])
+def test_encoder_decoders_take_adapters_too(learner, shape, tmp_path):
+    made = pretrained.build(
+        ["the film was good"] * 9, vocabulary=260, layers=1, width=16, heads=2, context=1024, key=Key(0),
+        dropout=0.0, shape=shape,
+    )  # fmt: skip
+    pretrained.save(made, tmp_path / "base")
+    whole = train(adapted(learner, None, tmp_path / "base"), tmp_path / "run", progress=False)
+    (logs,) = whole.metrics
+    assert logs["kl/reference"] == 0.0
+    assert logs["policy/ratio_error"] < 1e-5
+    again = load_run(whole.folder).evaluate(episodes=whole.recipe.training.final_episodes)
+    assert again.values == whole.evaluation["values"]
