@@ -109,7 +109,6 @@ def test_without_the_extra_a_learner_says_which_one_is_missing():
     ("call", "what"),
     [
         ("loquent.train('reviews_ppo', 'x')", "loquent.train"),
-        ("loquent.load_run('x')", "loquent.load_run"),
     ],
 )
 def test_without_the_extra_the_face_says_which_one_is_missing(call, what, tmp_path):
