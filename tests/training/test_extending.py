@@ -6,6 +6,7 @@ import pytest
 
 from loquent import recipes
 from loquent.agents.scripted import Random
+from loquent.bench.seeds import train_seeds
 from loquent.cli import main as cli
 from loquent.core import episode, registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
@@ -78,6 +79,42 @@ def test_an_extended_run_equals_one_that_had_its_updates_from_the_start(learner,
     whole = train(recipe.replace("training.updates=3"), tmp_path / "whole", progress=False)
     assert results(run.folder) == results(whole.folder)
     assert load_run(run.folder).recipe == whole.recipe
+
+
+def files_of(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_refused_extension_changes_no_file(tmp_path, capsys):
+    folder = tmp_path / "run"
+    run = train(recipe_of("ppo", None), folder, progress=False)
+    state = run.files.checkpoints.all()[-1] / "state.json"
+    state.write_text(state.read_text().replace("1", "2", 1))  # a checkpoint that is refused
+    before = files_of(folder)
+    assert cli.main(["resume", str(folder), "training.updates=3"]) == 2
+    assert "is refused" in capsys.readouterr().err
+    assert files_of(folder) == before
+
+
+def test_python_extends_a_run_and_refuses_fewer_updates(tmp_path):
+    recipe = recipe_of("ppo", None)
+    run = train(recipe, tmp_path / "run", progress=False)
+    train(recipe.replace("training.updates=2"), run.folder, progress=False, resume=True)
+    assert run.recipe.training.updates == len(run.metrics) == 2
+    before = run.evaluation
+    with pytest.raises(BadCheckpoint, match="updates = 2 in the saved state"):
+        train(recipe, run.folder, progress=False, resume=True)
+    assert run.evaluation == before
+
+
+def test_the_seeds_of_a_folder_keep_their_extension(tmp_path):
+    folder = tmp_path / "seeds"
+    recipe = recipe_of("ppo", None)
+    train_seeds(recipe, folder, 2, progress=False)
+    longer = RunFolder(folder / "seed-1")
+    longer.extend(2)  # an extension that was interrupted before its first update
+    assert cli.main(["resume", str(folder)]) == 0
+    assert [len(load_run(folder / f"seed-{n}").metrics) for n in (0, 1)] == [1, 2]
 
 
 @pytest.fixture(scope="module")

@@ -57,9 +57,11 @@ def resume_seeds(
     recipe = recipes.load(folder / RECIPE, imports="all" if allow_imports else "trusted")
     runs = []
     for seed in _seeds(folder / PLAN):
-        own, out = recipe.replace(f"training.seed={seed}"), folder / f"seed-{seed}"
+        out = folder / f"seed-{seed}"
+        begun = RunFolder(out).is_run  # it may have been extended
+        own = Run(out, allow_imports).recipe if begun else recipe.replace(f"training.seed={seed}")
         if not RunFolder(out).evaluation_file.is_file():
-            train(own, out, progress=progress, resume=RunFolder(out).is_run, from_older=from_older)
+            train(own, out, progress=progress, resume=begun, from_older=from_older)
         runs.append(Run(out, allow_imports))
     rows = over(runs)
     evaluated = [{"run": run.folder.name, **_size(run.evaluation)} for run in runs]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from loquent import recipes
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
+from loquent.files.run_folder import RunFolder
 from loquent.recipes import Recipe
 from loquent.training import checkpoint
 from loquent.training.run import Run
@@ -12,7 +14,7 @@ SETTING = "training.updates"
 
 
 def extended(run: Run, overrides: list[str]) -> Recipe:
-    """The recipe of a run with more updates; the run's folder notes the number.
+    """The recipe of a run with more updates. `train(recipe, folder, resume=True)` extends the run.
 
     Args:
         overrides: `training.updates=N`, the new total; an empty list changes nothing.
@@ -23,8 +25,6 @@ def extended(run: Run, overrides: list[str]) -> Recipe:
         BadCheckpoint: the run was stopped early.
     """
     recipe = run.recipe
-    if not overrides:
-        return recipe
     for item in overrides:
         if item.partition("=")[0].strip() != SETTING:
             raise BadSetting(
@@ -32,32 +32,54 @@ def extended(run: Run, overrides: list[str]) -> Recipe:
                 f"other settings, train a new run from it: "
                 f"loquent train {recipe.name} model.path={run.folder}"
             )
-    longer = recipe.replace(*overrides)
-    before, after = recipe.training.updates, longer.training.updates
-    if after < before:
-        raise BadSetting(f"{SETTING} = {after} is less than the {before} of {run.folder}; give at least that")
-    if after == before:
-        return recipe
-    if reason := recipe.config.spread_over_run():
-        raise BadSetting(
-            f"{run.folder} cannot be extended to {after} updates, because its results depend on the number "
-            f"of updates: {reason}. Train a new run with {SETTING}={after}"
-        )
-    _check_not_stopped(run)
-    with run.files.alone():
-        run.files.extend(after)
+    longer = recipe.replace(*overrides) if overrides else recipe
+    check(run.files, recipe, longer.training.updates)
     return longer
 
 
-def _check_not_stopped(run: Run) -> None:
+def check(files: RunFolder, recipe: Recipe, updates: int) -> None:
+    """Raise unless a run can have this many updates; errors as in `extended`.
+
+    Args:
+        recipe: the recipe of the run so far.
+        updates: the new total; the same number is always accepted.
+    """
+    before = recipe.training.updates
+    if updates < before:
+        raise BadSetting(
+            f"{SETTING} = {updates} is less than the {before} of {files.path}; give at least that"
+        )
+    if updates == before:
+        return
+    if reason := recipe.config.spread_over_run():
+        raise BadSetting(
+            f"{files.path} cannot be extended to {updates} updates, because its results depend on the number "
+            f"of updates: {reason}. Train a new run with {SETTING}={updates}"
+        )
+    _check_not_stopped(files, recipe)
+
+
+def extend(files: RunFolder, recipe: Recipe) -> None:
+    """Note in a run's folder that the run has the recipe's updates, if they are more than before.
+
+    Raises:
+        BadSetting, BadCheckpoint: as in `extended`; the folder is as it was.
+    """
+    written = recipes.load(files.config, files.overrides(), imports="none").training.updates
+    check(files, recipe.replace(f"{SETTING}={written}"), recipe.training.updates)
+    if recipe.training.updates > written:
+        files.extend(recipe.training.updates)
+
+
+def _check_not_stopped(files: RunFolder, recipe: Recipe) -> None:
     """Raise BadCheckpoint if early stopping ended the run; it would end there with more updates too."""
-    paths, training = run.files.checkpoints.all(), run.recipe.training
+    paths, training = files.checkpoints.all(), recipe.training
     if not paths or not training.stop_metric:
         return
     counters = saved_state.part(checkpoint.load(paths[-1], reference=False), "counters")
     if saved_state.count(counters, "waited") >= training.patience:
         raise BadCheckpoint(
-            f"{run.folder} was stopped early, after update {saved_state.count(counters, 'updates')}: "
+            f"{files.path} was stopped early, after update {saved_state.count(counters, 'updates')}: "
             f"{training.stop_metric} did not improve in {training.patience} evaluations. More updates change "
             "nothing; train a new run with a larger training.patience"
         )

@@ -10,7 +10,7 @@ from loquent.files import names, trackers
 from loquent.files.run_folder import RunFolder
 from loquent.machine import parallel
 from loquent.recipes import Recipe
-from loquent.training import checkpoint
+from loquent.training import checkpoint, extending
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.loop import TrainingLoop
 from loquent.training.resuming import Resumption, newest_policy
@@ -25,12 +25,14 @@ def train(
 
     Args:
         resume: continue from the newest checkpoint, or from the start if the run has no checkpoint yet. The
-            results are the same as of a run that was never stopped.
+            results are the same as of a run that was never stopped. A recipe with more updates extends the
+            run.
         from_older: if the newest checkpoint is refused, continue from the newest one that is valid.
 
     Raises:
         BadCheckpoint: the folder has another run; or, with `resume`, its newest checkpoint is refused, with
             the reason.
+        BadSetting: with `resume`, the run cannot have this number of updates, with the reason.
     """
     folder = RunFolder(out)
     if recipe.alone:
@@ -62,11 +64,16 @@ def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
 
 
 def _resume(recipe: Recipe, folder: RunFolder, progress: bool, from_older: bool) -> None:
-    """Train the rest of a run."""
+    """Train the rest of a run, and the updates that the recipe adds to it.
+
+    The folder notes an extension only after its checkpoint was accepted, so a refusal changes no file.
+    """
     trackers.need(recipe.training.trackers)
     with folder.alone():
         loop = _loop(Trainer(recipe, newest_policy(folder)), folder)
-        if not Resumption(loop.keeper, from_older=from_older).resume():
+        if Resumption(loop.keeper, from_older=from_older).resume():
+            extending.extend(folder, recipe)
+        else:
             loop.begin()
         _complete(loop, progress)
 
