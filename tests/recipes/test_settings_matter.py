@@ -91,6 +91,8 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "training.trackers": "[tensorboard]",
     "model.path": "@start",
     "model.format": None,  # chat needs a template, ilql its markers: tested with the formats
+    "model.freeze": None,  # an encoder-decoder's encoder: tests/algorithms/test_frozen_encoder.py
+    "model.lora": None,  # of an existing model only: tests/training/test_lora_runs.py
     "model.width": 32,
     "model.vocabulary": 280,
     "model.tokenizer_texts": 50,

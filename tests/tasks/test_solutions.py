@@ -8,6 +8,8 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.rollout.loop import games, play, rebuild
 from loquent.tasks.blocks.task import Blocks
+from loquent.tasks.dialogue.sources.builtin import scene_of
+from loquent.tasks.dialogue.task import Dialogue
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
@@ -25,6 +27,7 @@ RIGHT = {
     MultipleChoice: lambda row: row["choices"][row["ids"].index(row["answer"])],
     Generation: lambda row: row["references"][0],
     Blocks: lambda row: Blocks().solution(Blocks().start(row, Key(0)).state),
+    Dialogue: lambda row: f"a {row['subject']}: " + ", ".join(map(scene_of(row.fields).text, range(5))),
     Reading: lambda row: " | ".join(row["answers"]),
 }
 

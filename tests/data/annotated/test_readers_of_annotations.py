@@ -12,6 +12,7 @@ from loquent import check, play
 from loquent.adapters.gymnasium import Environment
 from loquent.annotation.forms import form_of
 from loquent.core.settings import Remark
+from loquent.data.annotated.conll import conll
 from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
@@ -651,3 +652,19 @@ def test_real_questions(beside):
         BadRow, match=r"test_unlabelled_official\.jsonl\.gz:1: the field 'answerKey' is missing"
     ):
         answering(beside / "data/qasc/test_unlabelled_official.jsonl.gz").rows("train")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("# train\nEU B-ORG\nrejects O\n\nPeter B-PER\n", [["EU", "rejects"], ["Peter"]]),
+        ("#id 1\nEU B-ORG\nrejects O\n", [["EU", "rejects"]]),
+        ("EU\tB-ORG\n\nPeter\tB-PER\n\n# end\n", [["EU"], ["Peter"]]),
+        ("#tag O\nEU B-ORG\nrejects O\n", [["#tag", "EU", "rejects"]]),
+        ("# O\nEU O\n", [["#", "EU"]]),
+    ],
+)
+def test_a_line_whose_end_is_no_label_is_a_comment(tmp_path, text, sentences):
+    file = tmp_path / "rows.txt"
+    file.write_text(text)
+    assert [record["tokens"] for _, record in conll(file)] == sentences

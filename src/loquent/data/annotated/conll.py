@@ -17,8 +17,9 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
     """The sentences of a file in columns, each with its first line; empty lines end a sentence.
 
     Tabs separate the columns of a line if it has any, else spaces. Comments before a sentence are ignored:
-    lines such as `# sent_id = 3`, and lines that begin with "# " and have another number of columns than the
-    file. Other lines that begin with # are tokens, such as `#hashtag O` or `# O`.
+    lines such as `# sent_id = 3`; lines that begin with "# " and have another number of columns than the
+    file; and lines that begin with # and end with something that no other line of the file has as a label,
+    such as `# train`. Other lines that begin with # are tokens, such as `#hashtag O` or `# O`.
 
     Args:
         token, label: column numbers, counted from 0, or from the end if negative; "" for the first and the
@@ -31,6 +32,7 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
     width = _width(path)
     if width:
         _check_width(width, columns, path)
+    known = _labels(path, width, columns[1])
     sentence: list[tuple[str, str]] = []
     start = 1
     for number, line in lines(path):
@@ -40,7 +42,7 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
             sentence = []
             continue
         cells = _cells(line)
-        if not sentence and line.startswith("# ") and (len(cells) != width or COMMENT.match(line)):
+        if not sentence and line.startswith("#") and _is_comment(line, cells, width, known, columns[1]):
             continue
         if len(cells) != width:
             raise BadRow(
@@ -120,6 +122,18 @@ def _number(value: str, name: str, default: int) -> int:
 
 def _cells(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
+
+
+def _labels(path: Path, width: int, column: int) -> frozenset[str]:
+    """The labels of the lines that cannot be comments."""
+    rows = (_cells(line) for _, line in lines(path) if not line.startswith("#"))
+    return frozenset(cells[column] for cells in rows if len(cells) == width)
+
+
+def _is_comment(line: str, cells: list[str], width: int, known: frozenset[str], column: int) -> bool:
+    if len(cells) != width:
+        return line.startswith("# ")
+    return COMMENT.match(line) is not None or bool(known and cells[column] not in known)
 
 
 def _width(path: Path) -> int:

@@ -62,7 +62,7 @@ class Seats:
         history, question = protocol.history_of(_field(fields, "history"))
         protocol.check_settings(fields.get("generation_kwargs", "{}"))
         if path == protocol.QUESTION:
-            return self.asker.text(*_question(State(caption, ASKING, history), AGENT, Record()))
+            return self.asker.text(*_question(State(caption, stage=ASKING, history=history), AGENT, Record()))
         image = protocol.image_of(_field(fields, "img_features"))
         width = self.task.features("train").shape[1]
         if len(image) != width:
@@ -74,7 +74,9 @@ class Seats:
                 "history has no question without an answer at its end, so there is nothing to answer"
             )
         row = self.known.get(_mark(image), Record(caption=caption, features=tuple(image.tolist())))
-        answer = self.answerer.text(*_question(State(caption, ANSWERING, history, question), ANSWERER, row))
+        answer = self.answerer.text(
+            *_question(State(caption, stage=ANSWERING, history=history, question=question), ANSWERER, row)
+        )
         if path == protocol.ANSWER:
             return answer
         return [answer, self._progress(MEASURES[path], caption, (*history, (question, answer)), image)]

@@ -16,6 +16,7 @@ class State:
     """
 
     caption: str
+    image: str = ""  # what the image shows, or its name
     stage: str = OPENING
     history: tuple[tuple[str, str], ...] = ()
     question: str = ""  # asked and not yet answered

@@ -31,7 +31,7 @@ from loquent.tasks.dialogue import rows, rules
 from loquent.tasks.dialogue.options import AGENT_STOPS, BUILTIN, TEN_TURNS
 from loquent.tasks.dialogue.ranking import Pool
 from loquent.tasks.dialogue.scenes import questions
-from loquent.tasks.dialogue.sources import images
+from loquent.tasks.dialogue.sources import builtin, images
 from loquent.tasks.dialogue.state import ANSWERING, ASKING, JUDGING, OPENING, State
 from loquent.tasks.dialogue.terminal import coloured
 
@@ -96,7 +96,7 @@ class Dialogue(Task):
 
     def first(self, row: Row, rng: Key) -> Opening:
         """The judge gives the percentile that follows from the caption."""
-        state = State(row["caption"])
+        state = State(row["caption"], _shown(row))
         return Opening(state, Observation(f"{state.caption}\n", _fields(state), seat=JUDGE))
 
     def read(self, state: State, text: str) -> str | float | Invalid:
@@ -165,8 +165,8 @@ class Dialogue(Task):
         return questions.unknown(state.caption, [asked for asked, _ in state.history])
 
     def solution(self, state: State) -> str | None:
-        """How far the image is known at the end."""
-        return f"the image stands at percentile {state.initial + sum(state.progress):.3f}"
+        """What the image shows; for files, its name."""
+        return state.image
 
     def coloured(self, observation: Observation) -> str:
         """The caption, the questions with answers, and how far the image is known."""
@@ -175,6 +175,14 @@ class Dialogue(Task):
     def info(self, state: State, ended: str | None) -> dict[str, Any]:
         """Further keys of `info`: the percentile of the image now."""
         return {"percentile": state.initial + sum(state.progress)}
+
+
+def _shown(row: Row) -> str:
+    fields = row.fields
+    if "subject" in fields:
+        scene = builtin.scene_of(fields)
+        return f"a {scene.subject}: " + ", ".join(map(scene.text, range(len(scene.values))))
+    return f"image {fields['image']} of {fields['file']}" if "image" in fields else "an image of your own"
 
 
 def _fields(state: State) -> Record:
