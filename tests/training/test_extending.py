@@ -115,6 +115,7 @@ def test_the_seeds_of_a_folder_keep_their_extension(tmp_path):
     longer.extend(2)  # an extension that was interrupted before its first update
     assert cli.main(["resume", str(folder)]) == 0
     assert [len(load_run(folder / f"seed-{n}").metrics) for n in (0, 1)] == [1, 2]
+    assert "different numbers of updates: seed-0 1, seed-1 2." in (folder / "table.md").read_text()
 
 
 @pytest.fixture(scope="module")

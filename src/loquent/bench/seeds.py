@@ -89,11 +89,19 @@ def _seeds(file: Path) -> list[int]:
 
 
 def evaluated_on(runs: Sequence[Run]) -> str:
-    """A sentence with the split, the episodes and the rows of the evaluations behind a table."""
+    """The split, the episodes and the rows of the evaluations behind a table, in a sentence.
+
+    A second sentence names the updates of each run where they differ.
+    """
     sizes = dict.fromkeys(
         f"{final_evaluation.size(run.evaluation)} of {run.evaluation['split']}" for run in runs
     )
-    return f"Each run was evaluated by {' or '.join(sizes)}; ± is the standard deviation over seeds."
+    updates = {run.folder.name: run.recipe.training.updates for run in runs}
+    longer = ", ".join(f"{name} {count}" for name, count in updates.items())
+    differ = (
+        f" The runs have different numbers of updates: {longer}." if len(set(updates.values())) > 1 else ""
+    )
+    return f"Each run was evaluated by {' or '.join(sizes)}; ± is the standard deviation over seeds.{differ}"
 
 
 def _size(evaluation: Mapping[str, Any]) -> dict[str, Any]:

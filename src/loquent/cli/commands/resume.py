@@ -26,7 +26,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             if arguments.overrides:
                 raise BadSetting(
                     f"{folder} holds the runs of several seeds; extend each: loquent resume "
-                    f"{RunFolder(folder).one_seed() or folder} {' '.join(arguments.overrides)}"
+                    f"{RunFolder(folder).one_seed() or folder} {' '.join(arguments.overrides)}. Then "
+                    f"loquent resume {folder} makes the table again"
                 )
             return 0, report_seeds(
                 folder,
