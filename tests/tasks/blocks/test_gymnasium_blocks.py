@@ -207,12 +207,17 @@ def test_other_weights_of_the_rewards():
     assert envs.step(np.array([12]))[1].tolist() == [-5.0]
 
 
-def test_a_task_survives_a_pipe():
+def test_an_environment_survives_a_pipe():
     env = gymnasium.make(ID, appearance="scatter").unwrapped
     env.reset(seed=0)
-    env.step(1)
-    state = env.episode().turns[-1].observation
-    assert pickle.loads(pickle.dumps(state)) == state
+    *_, info = env.step(1)
+    copy = pickle.loads(pickle.dumps(env))
+    for action in (int(np.flatnonzero(info["action_mask"])[-1]), 0):
+        seen, *rest, _ = env.step(action)
+        copied, *others, _ = copy.step(action)
+        assert equal(copied, seen)
+        assert others == rest
+    assert copy.episode() == env.episode()
 
 
 def test_asynchronous_environments_run_too():

@@ -41,6 +41,7 @@ HOSTILE = {
     "two parameters": ("filter_obj(all_items, lambda x, y: x)", "exactly one parameter"),
 }
 OTHERS = {
+    "a list": (["a"], "a program is a text, got list"),
     "unknown function": ("exists(all_items)", "unknown function 'exists'; the nearest is 'exist'"),
     "function as a value": ("exist([is_black])", "unknown name 'is_black'"),
     "lambda as a value": ("[lambda x: x] == []", "the language has no Lambda"),

@@ -165,6 +165,15 @@ def test_a_bad_example_is_refused_with_its_file_and_line(tmp_path, line, message
     assert "dev.json:2" in str(caught.value)
 
 
+def test_a_program_that_fails_on_the_board_of_an_example_is_refused_with_its_place(tmp_path):
+    nlvr, scratch = folders(tmp_path, [EXAMPLE])
+    fails = "count(all_items) == 0 or count(1) == 1"
+    statement = {"7": {**SCRATCH["7"], "lf": fails}}
+    (scratch / "tower_scratch_dev.json").write_text(json.dumps(statement))
+    with pytest.raises(BadRow, match=r"dev\.json:1: statement '7'\.lf: program"):
+        rebuild(nlvr, scratch)
+
+
 def test_import_writes_the_sets_and_reports_what_is_missing(tmp_path, capsys):
     nlvr, scratch = folders(tmp_path, [EXAMPLE, {**EXAMPLE, "identifier": "2-0", "sentence": "No program"}])
     command = ["import", "nlvr", str(nlvr), str(scratch), "--out", str(tmp_path / "out"), "--json"]

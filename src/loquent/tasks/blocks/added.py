@@ -22,7 +22,7 @@ def checked(fields: Mapping[str, Any], tower: bool) -> Record:
         tower: whether the board must consist of towers.
 
     Raises:
-        BadRow: a field is missing, unknown or invalid.
+        BadRow: a field is missing, unknown or invalid, or the program has no truth value on the board.
     """
     if unknown := [name for name in fields if name not in FIELDS]:
         raise BadRow(f"a row of blocks has no field {unknown[0]!r}; fields: {', '.join(FIELDS)}")
@@ -39,7 +39,7 @@ def checked(fields: Mapping[str, Any], tower: bool) -> Record:
         what = "board: every box must hold one stack of at most 4 medium squares at x = 40"
         raise BadRow(f"{what}; set appearance = 'scatter' for other boards")
     try:
-        compile_program(fields["program"].strip())
+        compile_program(fields["program"].strip())(board)
     except ProgramError as error:
         raise BadRow(f"program: {error}") from error
     sentence, program = fields["sentence"], fields["program"].strip()
@@ -48,12 +48,13 @@ def checked(fields: Mapping[str, Any], tower: bool) -> Record:
 
 def _board(value: Any) -> Board:
     boxes = value if isinstance(value, list | tuple) else [value]
-    items = [item for box in boxes if isinstance(box, list | tuple) for item in box]
-    if any(isinstance(item, Mapping) for item in items):
-        return board_from_json([[dict(item) for item in box] for box in boxes], "board")
     right = "board must be three lists of items [x, y, shape, color, size]"
     if len(boxes) != 3 or any(not isinstance(box, list | tuple) for box in boxes):
         raise BadRow(f"{right}, got {value!r:.80}")
+    items = [item for box in boxes for item in box]
+    if any(isinstance(item, Mapping) for item in items):
+        published = [[dict(item) if isinstance(item, Mapping) else item for item in box] for box in boxes]
+        return board_from_json(published, "board")
     for item in items:
         whole = isinstance(item, list | tuple) and len(item) == 5 and all(type(part) is int for part in item)
         x, y, shape, color, size = item if whole else (-1,) * 5

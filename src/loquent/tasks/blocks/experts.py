@@ -54,6 +54,9 @@ class Planner:
         self.edits, self.apply = edits, apply
         self._find = lru_cache(maxsize=PLANS)(self._search)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Planner, (self.edits, self.apply)  # the cached plans are left behind
+
     def next(self, program: Program, target: bool, first: Board, board: Board, left: int) -> int:
         """The next action: along the plan from the first board, or else along a plan from the current one.
 

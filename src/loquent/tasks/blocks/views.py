@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -81,17 +81,18 @@ def _view(parts: dict[str, tuple[spaces.Box, Callable[[Board], NDArray[Any]]]]) 
             **{name: box for name, (box, _) in parts.items()},
         }
     )
-
     arrays = tuple((name, array) for name, (_, array) in parts.items())
+    return space, partial(_seen, arrays)
 
-    def view(observation: Observation) -> dict[str, Any]:
-        fields = observation.fields
-        sentence, board = fields["sentence"], fields["board"]
-        if not fields["turn"]:
-            check_lengths("a statement", (sentence,), LONGEST_SENTENCE)
-        seen = {"sentence": sentence, "target": int(fields["target"])}
-        for name, array in arrays:
-            seen[name] = array(board)
-        return seen
 
-    return space, view
+def _seen(
+    arrays: tuple[tuple[str, Callable[[Board], NDArray[Any]]], ...], observation: Observation
+) -> dict[str, Any]:
+    fields = observation.fields
+    sentence, board = fields["sentence"], fields["board"]
+    if not fields["turn"]:
+        check_lengths("a statement", (sentence,), LONGEST_SENTENCE)
+    seen = {"sentence": sentence, "target": int(fields["target"])}
+    for name, array in arrays:
+        seen[name] = array(board)
+    return seen

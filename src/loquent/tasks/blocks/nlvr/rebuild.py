@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from loquent.errors import BadSetting
+from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import published
 from loquent.tasks.blocks.board import SIZES, TOWER_X, Board, board_to_json
 from loquent.tasks.blocks.nlvr import examples
@@ -193,7 +193,12 @@ def _set(appearance: str, split: str, read: dict[str, list[Example]], scratch: P
             dropped.append(example.identifier)
             continue
         board = moved(set_name, example)
-        truth = compile_program(statement.program)(board)
+        try:
+            truth = compile_program(statement.program)(board)
+        except ProgramError as error:
+            raise BadRow(
+                f"statement {statement.id!r:.60}.lf: {error}", file=example.file, line=example.line
+            ) from None
         if truth != example.label:
             corrected.append(example.identifier)
         entries[f"{example.identifier}-0"] = {

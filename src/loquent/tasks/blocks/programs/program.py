@@ -81,6 +81,8 @@ def compile_program(text: str, name: str = "") -> Program:
         ProgramBudgetError: the text is too long, has too many nodes, or is nested too deep.
         ProgramError: the text is not in the language; the message has the column.
     """
+    if not isinstance(text, str):
+        return Program(text, name)  # refuses it; a list cannot be looked up
     return _compiled(text, name)
 
 
