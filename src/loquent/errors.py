@@ -6,12 +6,14 @@ A message says what is wrong, with the value and the place; what is allowed; and
 from __future__ import annotations
 
 import difflib
+import os
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+DEBUG = "LOQUENT_DEBUG"  # the environment variable that makes errors show their traceback
 MANY, FEW = 12, 5  # with more than MANY known names, an error lists only the nearest FEW
 EXTRAS = dict.fromkeys(
     ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train"
@@ -192,6 +194,11 @@ def naming_extras(what: str) -> Iterator[None]:
         if extra is None:
             raise
         raise MissingExtra(what, extra) from error
+
+
+def debugging() -> bool:
+    """Whether LOQUENT_DEBUG is set; empty and "0" count as off."""
+    return os.environ.get(DEBUG, "") not in ("", "0")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

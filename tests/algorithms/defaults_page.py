@@ -29,14 +29,16 @@ def in_our_units(recorded):
     """A recorded value as our setting has it."""
     if not isinstance(recorded, dict):
         return recorded
-    value = recorded["value"]
-    return value if value is None else value * recorded.get("factor", 1)
+    value, factor = recorded["value"], recorded.get("factor")
+    return value if value is None or factor is None else value * factor
 
 
 def shown(value):
-    if isinstance(value, float):
-        return f"{value:g}"
-    return {None: "none", True: "true", False: "false"}.get(value, str(value))
+    if value is None:
+        return "none"
+    if isinstance(value, bool):  # before numbers, because 1 == True
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def cell(entry):

@@ -72,6 +72,18 @@ def test_a_setting_overrides_the_preset_and_an_unknown_preset_names_the_known():
         recipes.load("reviews_ppo", ["algorithm={kind: ppo, preset: sb3}"])
 
 
+def test_a_number_is_not_shown_as_a_truth_value():
+    assert [page.shown(value) for value in (1, 0, 5, True, False, None)] == [
+        "1", "0", "5", "true", "false", "none",
+    ]  # fmt: skip
+
+
+def test_psi_learns_no_policy_here_and_the_page_says_so():
+    fields = registry.find("algorithm", "psi").Config.__dataclass_fields__
+    assert not [name for name in fields if name.startswith("awac")]
+    assert "`psi` here learns no policy" in page.PAGE.read_text()
+
+
 def test_the_page_has_the_tables_of_the_code():
     text = page.PAGE.read_text()
     assert page.TABLE.findall(text), "the page has tables"

@@ -30,7 +30,14 @@ def test_a_misspelled_command_gets_a_suggestion(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["trian", "reviews_ppo"])
     assert ended.value.code == 2
-    assert "no command is named 'trian'. Did you mean 'train'?" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "no command is named 'trian'. Did you mean 'train'?" in error
+    assert "Known: train, " in error
+    assert " more; loquent --help lists all" in error
+    assert "annotate" not in error, "only the nearest commands are listed"
+    with pytest.raises(SystemExit):
+        cli.main(["--debug", "trian"])
+    assert "Did you mean 'train'?" in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback(capsys, monkeypatch):
@@ -41,6 +48,15 @@ def test_debug_shows_the_traceback(capsys, monkeypatch):
     assert "Traceback" in capsys.readouterr().err
     assert cli.main(["check", "wrodle"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+    assert cli.main(["--debug", "check", "wrodle"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("value", "shown"), [("1", True), ("", False), ("0", False)])
+def test_the_variable_of_debug_is_off_when_empty_or_0(value, shown, capsys, monkeypatch):
+    monkeypatch.setenv("LOQUENT_DEBUG", value)
+    assert cli.main(["check", "wrodle"]) == 2
+    assert ("Traceback" in capsys.readouterr().err) == shown
 
 
 def test_a_long_list_of_names_is_cut_with_the_nearest_first():

@@ -62,3 +62,31 @@ def test_a_server_that_answers_is_found(monkeypatch):
     assert network._reached("https://hub.example:8443/x")
     assert network._reached("http://hub.example")
     assert asked == [("hub.example", 8443), ("hub.example", 80)]
+
+
+PROXY = "http://proxy.example:3128"
+
+
+@pytest.mark.parametrize(
+    ("variables", "tried"),
+    [
+        ({}, True),
+        ({"NO_PROXY": "localhost"}, True),
+        ({"FTP_PROXY": PROXY}, True),
+        ({"HTTP_PROXY": PROXY}, True),
+        ({"HTTPS_PROXY": PROXY}, False),
+        ({"ALL_PROXY": PROXY, "NO_PROXY": "localhost"}, False),
+    ],
+)
+def test_only_a_proxy_for_the_address_keeps_it_from_being_tried(variables, tried, monkeypatch):
+    for name in [name for name in os.environ if "proxy" in name.lower()]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_ENDPOINT", "https://hub.example")
+    monkeypatch.setattr(pytest.importorskip("huggingface_hub.constants"), "HF_HUB_OFFLINE", False)
+    asked = []
+    monkeypatch.setattr(network, "_reached", lambda address: asked.append(address) or True)
+    with network.hub_or_cache() as why:
+        assert why == ""
+    assert asked == ["https://hub.example"] * tried

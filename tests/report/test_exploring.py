@@ -9,6 +9,9 @@ import pytest
 import report_folders as made
 
 from loquent.report import plot, write_report
+from loquent.report.charts import Curve
+from loquent.report.groups import Point
+from loquent.report.interactive import Chart, Charts
 
 if browser.found() is None:
     pytest.skip("no Chromium is installed here, so no page is opened", allow_module_level=True)
@@ -112,6 +115,49 @@ def test_hovering_shows_the_values_of_every_run(tab):
     mouse(tab, "mouseMoved", 0.998)
     assert values(tab)[0] == "update 40"
     assert values(tab)[2].endswith("at update 20"), "the last value of a shorter run, with its place"
+
+
+TICKS = """
+const write = CanvasRenderingContext2D.prototype.fillText;
+window.written = [];
+CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    window.written.push(text);
+    return write.call(this, text, ...rest);
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "at_10", "ticks"),
+    [
+        (lambda update: 1000 + 0.01 * update, "1000.1", ["1000.1", "1000.2"]),
+        (lambda update: 123457 + 1000 * (update - 10), "123457", ["120000", "130000"]),
+        (lambda update: 123457, "123457", ["125000"]),
+        (lambda update: 3000000 + update, "3000010", ["3.00001e6"]),
+        (lambda update: 1e-5 * update, "0.0001", ["0.0001", "0.0002"]),
+    ],
+)
+def test_values_of_a_small_range_are_told_apart(started, tmp_path, value, at_10, ticks):
+    folder = made.run(tmp_path / "run", updates=40)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    text = "".join(json.dumps(line | {KEY: value(line["update"])}) + "\n" for line in lines)
+    (folder / "metrics.jsonl").write_text(text)
+    script = started.ask("Page.addScriptToEvaluateOnNewDocument", source=TICKS)["identifier"]
+    started.open(plot([folder], [KEY]).save(tmp_path / "plot.html"))
+    started.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    settle(started)
+    mouse(started, "mouseMoved", (10 - 1) / (40 - 1))
+    assert values(started) == ["update 10", f"reviews_ppo {at_10}"]
+    written = started.value("window.written")
+    assert set(ticks) <= set(written)
+
+
+def test_stored_means_keep_the_range_of_their_curve():
+    curve = Curve("", 0, [Point(update, 1000 + 0.01 * update, 0, 0, 1) for update in range(1, 41)])
+    charts = Charts()
+    charts.figure(Chart("return", "", [curve]))
+    stored = charts.data()["charts"][0]["lines"][0]["mean"]
+    assert stored == [round(1000 + 0.01 * update, 6) for update in range(1, 41)]
 
 
 def test_dragging_zooms_all_charts_and_the_button_shows_all_again(tab):

@@ -155,6 +155,7 @@ def test_scales_have_round_ticks():
     assert list(Scale(0.0, 1.0, 0, 100).ticks()) == [
         (i * 0.2, label) for i, label in enumerate(["0", "0.2", "0.4", "0.6", "0.8", "1.0"])
     ]
+    assert [label for _, label in Scale(3e6, 3e6 + 40, 0, 1).ticks()][:2] == ["3.00000e6", "3.00001e6"]
     assert [label for _, label in Scale(1, 3, 0, 100).ticks(whole=True)] == ["1", "2", "3"]
     assert [label for _, label in Scale(-20000.0, 20000.0, 0, 1).ticks()] == [
         "−20 000",

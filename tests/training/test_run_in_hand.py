@@ -12,6 +12,7 @@ import pytest
 from loquent import load_run
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.errors import BadSetting, Damaged, UnknownName
+from loquent.files.columns import Metrics
 from loquent.report import plot, write_report
 from loquent.training.evaluate import Evaluation
 
@@ -49,7 +50,14 @@ def test_metrics_are_lines_and_columns(run):
     assert "evaluation/return" in metrics.columns
     with pytest.raises(UnknownName, match="Did you mean 'rollout/return'"):
         metrics["rollout/retrun"]
+    with pytest.raises(UnknownName, match="rollout/ended/tpyo"):
+        metrics["rollout/ended/tpyo"]
     assert "rollout/return" in metrics._repr_html_()
+
+
+def test_an_ending_that_did_not_occur_in_an_update_is_0():
+    metrics = Metrics([{"rollout/ended/cut": 0.5, "rollout/ended/left": 0.5}, {"rollout/ended/cut": 1.0}])
+    assert metrics["rollout/ended/left"].tolist() == [0.5, 0.0]
 
 
 def test_a_data_frame_has_a_row_an_update(run):

@@ -21,9 +21,8 @@ from typing import Any
 from loquent.cli.grammar import with_commands
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
-from loquent.errors import LoquentError, naming_extras, nearest
+from loquent.errors import DEBUG, LoquentError, debugging, listed, naming_extras, nearest
 
-DEBUG = "LOQUENT_DEBUG"  # the environment variable; --debug sets it
 MODULES = {"import": "importing"}  # a Python keyword cannot name a module
 ELSEWHERE = "give another path"
 PERMIT = "give another path, or change its permissions"
@@ -89,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _failed(kind: str, message: object) -> int:
-    if os.environ.get(DEBUG):
+    if debugging():
         traceback.print_exc()
     print(f"{kind}: {_indented(message)}", file=sys.stderr)
     return 2
@@ -148,12 +147,13 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _check_command(top: argparse.ArgumentParser, commands: list[str], words: Sequence[str]) -> None:
-    """End with an error that names the nearest command if the first word is no command."""
-    word = next(iter(words), "-")
+    """End with an error that names the nearest commands if the first word is no command."""
+    word = next((word for word in words if word != "--debug"), "-")
     if not word.startswith("-") and word not in commands:
         near = nearest(word, commands)
         hint = f" Did you mean {near!r}?" if near else ""
-        top.error(f"no command is named {word!r}.{hint} Known: {', '.join(commands)}")
+        known = f"Known: {listed(commands, word)}; loquent --help lists all"
+        top.error(f"no command is named {word!r}.{hint} {known}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from loquent.core.catalogue import NAMES, WORLDS
-from loquent.errors import BadSetting, NotImported, UnknownName
+from loquent.errors import BadSetting, NotImported, UnknownName, debugging
 
 KINDS = ("task", "algorithm", "agent", "design", "reward", "metric", "featurizer", "recipe")
 GROUP = "loquent"  # the group of entry points
@@ -225,7 +225,7 @@ def _refuse(name: str, error: Exception) -> NoReturn:
     in the environment any error does.
     """
     module = name.partition(":")[0]
-    if module.partition(".")[0] == "loquent" or os.environ.get("LOQUENT_DEBUG"):
+    if module.partition(".")[0] == "loquent" or debugging():
         raise error
     why = f"{module} cannot be imported: {_cause(error)}; LOQUENT_DEBUG=1 shows the traceback"
     raise BadSetting(f"{name!r}: {why}") from error

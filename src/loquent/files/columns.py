@@ -47,13 +47,15 @@ class Metrics(list[dict[str, Any]]):
     ) -> dict[str, Any] | Metrics | npt.NDArray[np.float64]:
         """A line by its number, some lines by a slice, or a column by its key.
 
+        Only endings that occurred are logged, so an ending is 0 in an update in which it did not occur.
+
         Raises:
             UnknownName: no update logged the key.
         """
         if isinstance(index, str):
-            values = [logged.value(line, index) for line in self]
-            if all(value is None for value in values) and index not in self.columns:
+            if not any(index in line for line in self):
                 raise UnknownName("logged key", index, self.columns)
+            values = [logged.value(line, index) for line in self]
             return np.array([np.nan if value is None else float(value) for value in values])
         if isinstance(index, slice):
             return Metrics(super().__getitem__(index))

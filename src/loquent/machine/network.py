@@ -23,11 +23,11 @@ def hub_or_cache() -> Iterator[str]:
     """Inside, the hub's libraries use their cache alone if the hub cannot be reached.
 
     They would try again for a minute otherwise. Yields why it cannot be reached, as a phrase for errors; ""
-    if it can. With HF_HUB_OFFLINE, or behind a proxy, nothing is tried.
+    if it can. With HF_HUB_OFFLINE, or with a proxy for the hub's address, nothing is tried.
     """
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE or urllib.request.getproxies() or _reached(hub_address()):
+    if constants.HF_HUB_OFFLINE or _proxy(hub_address()) or _reached(hub_address()):
         yield ""
         return
     before = constants.HF_HUB_OFFLINE
@@ -36,6 +36,12 @@ def hub_or_cache() -> Iterator[str]:
         yield f"{hub_address()} cannot be reached, and the cache on this machine does not have it"
     finally:
         constants.HF_HUB_OFFLINE = before
+
+
+def _proxy(address: str) -> str | None:
+    """The proxy for the scheme of an address, or for all schemes; NO_PROXY alone names none."""
+    proxies = urllib.request.getproxies()
+    return proxies.get(urlsplit(address).scheme) or proxies.get("all")
 
 
 def _reached(address: str) -> bool:

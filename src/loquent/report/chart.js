@@ -8,12 +8,30 @@
   const drawn = new Map();  // by element: the plot, and whether it shows the current view
   let applying = false;
 
-  function number(value) {
+  const power = value => value ? Math.floor(Math.log10(Math.abs(value)) + 1e-9) : 0;
+  const signed = text => text.replace("e+", "e").replaceAll("-", "−");
+
+  // A value with so many digits, and all digits before the point.
+  function number(value, digits = 4) {
     if (value === null || value === undefined || !isFinite(value)) return "–";
-    const size = Math.abs(value);
-    const text = size >= 1e6 || (size > 0 && size < 1e-4)
-      ? value.toExponential(3).replace("e+", "e") : String(Number(value.toPrecision(4)));
-    return text.replace("-", "−");
+    const size = Math.abs(value), most = Math.min(17, Math.max(digits, power(value) + 1));
+    if (size >= 1e9 || (size > 0 && size < 1e-4)) return signed(value.toExponential(digits - 1));
+    return signed(String(Number(value.toPrecision(most))));
+  }
+
+  // How many digits tell the values of a line apart.
+  function digitsOf(values) {
+    const high = Math.max(...values), low = Math.min(...values);
+    if (high === low) return 6;
+    return Math.min(17, 4 + Math.max(0, power(Math.max(Math.abs(high), Math.abs(low)) / (high - low))));
+  }
+
+  // The label of a tick: as many digits as the distance between ticks has.
+  function tick(value, step) {
+    if (value === 0) return "0";
+    if (step < 1e-4 || Math.abs(value) >= 1e6)
+      return signed(value.toExponential(Math.min(17, Math.max(1, power(value) - power(step)))));
+    return signed(value.toFixed(Math.max(0, -power(step))));
   }
 
   // A place on a horizontal axis; thinned curves have places between updates.
@@ -92,7 +110,7 @@
 
   // The values at the cursor, in a box below the chart, where it covers no line.
   function hover(lines, columns) {
-    const box = document.createElement("div");
+    const box = document.createElement("div"), digits = lines.map(line => digitsOf(line.mean));
     box.className = "values";
     box.hidden = true;
     const row = (...texts) => {
@@ -119,10 +137,10 @@
           const head = view.axis === "update" ? "" : `${view.axis} ${whole(columns[first].x[at[first]])}, `;
           const rows = lines.map((line, i) => {
             const own = columns[i], k = at[i];
-            let text = number(own.raw[k]);
+            let text = number(own.raw[k], digits[i]);
             if (own.spread && own.spread[k]) text += ` ± ${number(own.spread[k])}`;
             if (own.n[k] > 1) text += ` (${own.n[k]} seeds)`;
-            if (view.smoothing) text += `, smoothed ${number(own.mean[k])}`;
+            if (view.smoothing) text += `, smoothed ${number(own.mean[k], digits[i])}`;
             if (own.update[k] !== columns[first].update[at[first]]) text += ` at update ${whole(own.update[k])}`;
             return row([`dot c${line.colour % COLOURS}`, ""], ["name", line.label], ["", text]);
           });
@@ -152,8 +170,9 @@
       scales: { x: { time: false, range: (_, low, high) => low === high ? [low - 1, high + 1] : [low, high] }, y: { range: limits } },
       axes: [
         { ...axis, ...label, label: view.axis, size: 34, incrs: STEPS, values: (_, ticks) => ticks.map(whole) },
-        { ...axis, ...label, label: chart.unit || undefined, labelSize: chart.unit ? 18 : 0, size: 52,
-          values: (_, ticks) => ticks.map(number) },
+        { ...axis, ...label, label: chart.unit || undefined, labelSize: chart.unit ? 18 : 0,
+          size: (_, texts) => Math.max(52, 20 + 7 * Math.max(0, ...(texts || []).map(text => text.length))),
+          values: (_, ticks, axis, space, step) => ticks.map(value => tick(value, step)) },
       ],
       cursor: { drag: { x: true, y: false }, points: { show: false }, y: false },
       plugins: [hover(chart.lines, columns)],

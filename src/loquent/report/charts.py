@@ -1,7 +1,8 @@
 """Charts as inline SVG: curves with bands over seeds, and dots with error bars.
 
-Every chart has a title and a description for screen readers, axes with units, and tooltips with its values.
-Colours come from the page's style sheet. `interactive` draws the same curves with a script.
+Every chart has a title and a description for screen readers, and axes with units. Dots have tooltips with
+their values; curves have them unless `tips` is 0, as in `interactive`, whose script shows the values instead.
+Colours come from the page's style sheet.
 """
 
 from __future__ import annotations
@@ -196,7 +197,8 @@ def _tick(value: float, step: float) -> str:
     if value == 0:
         return "0"
     if step < 1e-4 or abs(value) >= 1e6:
-        return f"{value:.1e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−")
+        digits = max(1, math.floor(math.log10(abs(value)) + 1e-9) - math.floor(math.log10(step) + 1e-9))
+        return f"{value:.{digits}e}".replace("e-0", "e-").replace("e+0", "e").replace("-", "−")
     places = max(0, -math.floor(math.log10(step) + 1e-9))
     return f"{value:,.{places}f}".replace(",", " ").replace("-", "−")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -162,18 +163,30 @@ def _axes(line: Curve, updates: Sequence[float]) -> dict[str, list[float]]:
 
 def _line(line: Curve, points: Sequence[Point], x: int) -> dict[str, Any]:
     counts = [point.n for point in points]
+    means = [point.mean for point in points]
+    span = max(means) - min(means)
+    places = 4 - _power(span) if span else 0  # the range keeps five digits
+    digits = 5 if span else 9
     spread = [_rounded(point.mean - point.low, 3) for point in points]
     return {
         "label": escaped(line.label),
         "colour": line.colour,
         "x": x,
-        "mean": [_rounded(point.mean, 5) for point in points],
+        "mean": [_rounded(mean, digits, places) for mean in means],
         "spread": spread if any(spread) else None,
         "n": counts[0] if len(set(counts)) == 1 else counts,
     }
 
 
-def _rounded(value: float, digits: int) -> float:
-    """A number with so many significant digits; a whole one as an integer, which is shorter."""
-    short = float(f"{value:.{digits}g}")
+def _power(value: float) -> int:
+    """The power of ten of the first digit of a number; 0 for 0."""
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _rounded(value: float, digits: int, places: int = 0) -> float:
+    """A number with at least so many significant digits and decimal places.
+
+    A whole number is an integer, which is shorter.
+    """
+    short = round(float(value), max(places, digits - 1 - _power(value)))
     return int(short) if short.is_integer() and abs(short) < 2**53 else short

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import sys
 import traceback
 from argparse import Namespace
@@ -21,7 +20,7 @@ from loquent.core.guards.terminal import line
 from loquent.core.metric import Context, Metric
 from loquent.core.values import Record, plain
 from loquent.data import pairs
-from loquent.errors import BadSetting, BrokenMetric, LoquentError, listed
+from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, listed
 from loquent.metrics import scoring
 from loquent.statistics.resampling import EXACT, RARE, WILSON, Bounds, Resampling
 from loquent.training import by_name
@@ -148,7 +147,7 @@ def _blaming(settings: dict[str, dict[str, Any]]) -> Iterator[None]:
         }
         files = {getattr(sys.modules.get(module), "__file__", None) for module in modules}
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
-        if not frames or os.environ.get("LOQUENT_DEBUG"):
+        if not frames or debugging():
             raise
         place, reason = frames[-1], "".join(traceback.format_exception_only(error)).strip()
         raise BrokenMetric(

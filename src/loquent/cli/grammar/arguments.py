@@ -21,7 +21,9 @@ def command(commands: Any, name: str, summary: str, *examples: str) -> argparse.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
+    )  # the default would replace a --debug before the command
     parser.set_defaults(command=name)
     return parser
 

@@ -20,6 +20,7 @@ def with_commands() -> tuple[argparse.ArgumentParser, list[str]]:
         description="Reinforcement learning on language: write a task once, play it with any agent.",
     )
     top.add_argument("--version", action="version", version=f"loquent {__version__}")
+    top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for group in (training, runs, episodes, scores, studies, names):
         group.add(commands)
