@@ -174,6 +174,17 @@ def test_a_program_that_fails_on_the_board_of_an_example_is_refused_with_its_pla
         rebuild(nlvr, scratch)
 
 
+@pytest.mark.parametrize("start", ["scratch", "flip_it"])
+def test_a_row_without_a_truth_value_is_refused_with_its_place(tmp_path, start):
+    statement = {"sentence": "s", "lf": "count(all_items)", "label": "true", "uid": "7"}
+    board = {"structured_rep": [[BLOCK], [], []]}
+    name = f"tower_{start.replace('_', '')}_dev.json"
+    (tmp_path / name).write_text(json.dumps({"7": {**statement, **board}}))
+    options = {"source": "path", "path": str(tmp_path), "start": start}
+    with pytest.raises(BadRow, match=rf"{name}: statement '7'\.lf: program .*must be a bool, got int"):
+        loquent.task("blocks", **options).rows("dev")
+
+
 def test_import_writes_the_sets_and_reports_what_is_missing(tmp_path, capsys):
     nlvr, scratch = folders(tmp_path, [EXAMPLE, {**EXAMPLE, "identifier": "2-0", "sentence": "No program"}])
     command = ["import", "nlvr", str(nlvr), str(scratch), "--out", str(tmp_path / "out"), "--json"]

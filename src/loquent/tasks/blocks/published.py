@@ -138,7 +138,7 @@ def find_all(folder: Path) -> list[Path]:
 
 
 def read(file: Path) -> PublishedFile:
-    """The statements of a published file. Every program is computed on the board of its statement.
+    """The statements of a published file. Every program is compiled.
 
     Raises:
         BadRow: the file's name, its JSON or a statement is not as published; the message names the file and
@@ -195,8 +195,11 @@ def _statement(key: str, entry: Any, appearance: str, start: str) -> Statement:
     sentence, program = (_text(entry, name, place) for name in ("sentence", "lf"))
     if len(sentence) > LONGEST:
         raise BadRow(f"{place}.sentence must have at most {LONGEST} characters, got {len(sentence):,}")
+    try:
+        compile_program(program)
+    except ProgramError as error:
+        raise BadRow(f"{place}.lf: {error}") from None
     if start == "scratch":
-        _require_truth(program, EMPTY_BOARD, place)
         return Statement(key, key, sentence, program, None, EMPTY_BOARD)
     label = entry.get("label")
     if label not in ("true", "false"):
@@ -204,16 +207,7 @@ def _statement(key: str, entry: Any, appearance: str, start: str) -> Statement:
     board = board_from_json(entry.get("structured_rep"), f"{place}.structured_rep")
     if appearance == "tower" and not is_tower_board(board):
         raise BadRow(f"{place}.structured_rep must be towers, listed from the bottom to the top")
-    _require_truth(program, board, place)
     return Statement(key, _text(entry, "uid", place), sentence, program, label == "true", board)
-
-
-def _require_truth(program: str, board: Board, place: str) -> None:
-    """Refuse a program without a truth value on the board of its statement."""
-    try:
-        compile_program(program)(board)
-    except ProgramError as error:
-        raise BadRow(f"{place}.lf: {error}") from None
 
 
 def _text(entry: dict[str, Any], name: str, place: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits, draw_of
-from loquent.errors import BadSetting
+from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import published
 from loquent.tasks.blocks.nlvr import examples, rebuild
 from loquent.tasks.blocks.programs.program import compile_program
@@ -70,12 +70,12 @@ def splits(path: str, appearance: str, start: str) -> Splits:
     training examples are noisy.
 
     Raises:
-        BadRow: a file is not as published. BadSetting: as `found`.
+        BadRow: a file is not as published, or a program fails on its board. BadSetting: as `found`.
     """
     rows: Splits = {}
     for split, file in found(path, appearance, start).items():
         source = published.read(file) if file.is_file() else rebuild.read(file, file, appearance, split)
-        members = [_row(split, each, start) for each in source.statements.values()]
+        members = [_row(split, each, start, file) for each in source.statements.values()]
         if split == "train":
             rows["train"] = tuple(row for row in members if not is_validation(row["sentence"]))
             rows["validation"] = tuple(row for row in members if is_validation(row["sentence"]))
@@ -98,9 +98,13 @@ def template(program: str) -> str:
     return NAMES.sub(lambda match: match.lastgroup or "", program)
 
 
-def _row(split: str, statement: published.Statement, start: str) -> Row:
+def _row(split: str, statement: published.Statement, start: str, file: Path) -> Row:
     program = statement.program
-    target = True if start == SCRATCH else not compile_program(program)(statement.board)
+    try:
+        truth = compile_program(program)(statement.board)
+    except ProgramError as error:
+        raise BadRow(f"statement {statement.id!r:.60}.lf: {error}", file=file) from None
+    target = True if start == SCRATCH else not truth
     fields = Record(
         sentence=statement.sentence,
         program=program,
