@@ -185,6 +185,44 @@ def test_a_row_without_a_truth_value_is_refused_with_its_place(tmp_path, start):
         loquent.task("blocks", **options).rows("dev")
 
 
+def test_changed_files_are_read_again(tmp_path):
+    nlvr, scratch = folders(tmp_path, [EXAMPLE])
+    changed = [{**EXAMPLE, "sentence": "There is a block"}]
+    statement = {"7": {**SCRATCH["7"], "sentence": changed[0]["sentence"]}}
+    (nlvr / "tower_scratch_dev.json").write_text(json.dumps(SCRATCH))
+
+    def sentences(folder, start):
+        options = {"source": "path", "path": str(folder), "start": start}
+        return [row["sentence"] for row in loquent.task("blocks", **options).rows("dev")]
+
+    for folder, start in ((scratch, "scratch"), (nlvr, "flip_it")):
+        assert sentences(folder, start) == [EXAMPLE["sentence"]]
+        (folder / "tower_scratch_dev.json").write_text(json.dumps(statement))
+        (nlvr / "dev.json").write_text(json.dumps(changed[0]) + "\n")
+        assert sentences(folder, start) == ["There is a block"]
+        (nlvr / "dev.json").write_text(json.dumps(EXAMPLE) + "\n")
+
+
+def test_unsolvable_means_within_the_edits_of_the_horizon(tmp_path):
+    programs = ["exist(all_items)", "count(all_items) == 4", "count(all_items) == 11", "1 == 2"]
+    statements = {str(i): {"sentence": f"s {i}", "lf": program} for i, program in enumerate(programs)}
+    for appearance in ("tower", "scatter"):
+        (tmp_path / f"{appearance}_scratch_dev.json").write_text(json.dumps(statements))
+
+    def ids(horizon, appearance="tower"):
+        options = {"source": "path", "path": str(tmp_path), "exclude_unsolvable": True}
+        task = loquent.task("blocks", appearance=appearance, horizon=horizon, **options)
+        return [int(row.id.removeprefix("dev-")) for row in task.rows("dev")]
+
+    assert [ids(horizon) for horizon in (1, 2, 4, 5, 11, 12)] == [[], [0], [0], [0, 1], [0, 1], [0, 1, 2]]
+    assert [ids(horizon, "scatter") for horizon in (1, 4, 5)] == [[], [0], [0, 1]]
+
+
+def test_built_in_rows_are_unsolvable_by_the_horizon_too():
+    options = {"appearance": "tower", "start": "flip_it", "exclude_unsolvable": True}
+    assert not loquent.task("blocks", horizon=1, **options).rows("test")
+
+
 def test_import_writes_the_sets_and_reports_what_is_missing(tmp_path, capsys):
     nlvr, scratch = folders(tmp_path, [EXAMPLE, {**EXAMPLE, "identifier": "2-0", "sentence": "No program"}])
     command = ["import", "nlvr", str(nlvr), str(scratch), "--out", str(tmp_path / "out"), "--json"]

@@ -19,7 +19,7 @@ A = TypeVar("A", bound=Hashable)
 T = TypeVar("T", bound=Hashable)
 Towers = tuple[tuple[int, ...], ...]  # the colours of three towers from the bottom to the top
 
-LONGEST = 10  # edits before the stop
+LONGEST = 10  # edits before the stop of a published episode
 JUDGED = 300  # rows that compare sequences during the search
 STARTS = 4  # searches from different sequences; the first begins with the empty one
 AT_ONCE, MOST = 400, 2000  # changed sequences that are compared before the search goes on, or ends
@@ -61,9 +61,10 @@ def best(
     actions: Sequence[A],
     edit: Callable[[Board, A], Board | None],
     truth: Callable[[str, Board], bool],
+    longest: int = LONGEST,
     seed: int = 0,
 ) -> Fixed[A]:
-    """The best fixed sequence of at most ten actions that a local search finds, and its share of all rows.
+    """The best sequence of at most `longest` actions that a local search finds, and its share of all rows.
 
     The search changes, inserts or removes one action at a time, as long as the share of `JUDGED` evenly
     spaced rows grows. It is repeated from random sequences.
@@ -74,11 +75,11 @@ def best(
         return success(judged, sequence, edit, truth)
 
     def near(sequence: tuple[A, ...]) -> list[tuple[A, ...]]:
-        return neighbours(sequence, actions)
+        return neighbours(sequence, actions, longest)
 
     starts: list[tuple[A, ...]] = [()]
     for start in range(1, STARTS):
-        drawn = Key(seed, ("fixed", start)).generator().integers(len(actions), size=LONGEST)
+        drawn = Key(seed, ("fixed", start)).generator().integers(len(actions), size=longest)
         starts.append(tuple(actions[int(i)] for i in drawn))
     ends = [_climb(start, near, share, Key(seed, ("climb", i))) for i, start in enumerate(starts)]
     final = max(ends, key=lambda sequence: success(rows, sequence, edit, truth))
@@ -86,7 +87,7 @@ def best(
 
 
 def best_towers(
-    rows: Sequence[Row], truth: Callable[[str, Board], bool], seed: int = 0
+    rows: Sequence[Row], truth: Callable[[str, Board], bool], longest: int = LONGEST, seed: int = 0
 ) -> Fixed[tuple[int, int]]:
     """The best additions (box, colour) to an empty board of towers, and their share of all rows.
 
@@ -106,12 +107,13 @@ def best_towers(
 
     def near(towers: Towers) -> list[Towers]:
         changed = [(*towers[:i], stack, *towers[i + 1 :]) for i in range(3) for stack in stacks]
-        return [each for each in changed if each != towers and sum(map(len, each)) <= LONGEST]
+        return [each for each in changed if each != towers and sum(map(len, each)) <= longest]
 
     starts: list[Towers] = [((), (), ())]
     for start in range(1, STARTS):
         rng = Key(seed, ("towers", start)).generator()
-        starts.append(tuple(tuple(map(int, rng.integers(3, size=3))) for _ in range(3)))
+        height = min(3, longest // 3)
+        starts.append(tuple(tuple(map(int, rng.integers(3, size=height))) for _ in range(3)))
     ends = [_climb(start, near, share, Key(seed, ("climb", i))) for i, start in enumerate(starts)]
     final = max(ends, key=lambda towers: share(towers, rows))
     if len(judged) < len(rows):
@@ -145,12 +147,12 @@ def _climb(start: T, near: Callable[[T], list[T]], share: Callable[[T], float], 
         place = better
 
 
-def neighbours(sequence: tuple[A, ...], actions: Sequence[A]) -> list[tuple[A, ...]]:
-    """All sequences that differ by one changed, removed or inserted action, of at most `LONGEST` actions."""
+def neighbours(sequence: tuple[A, ...], actions: Sequence[A], longest: int) -> list[tuple[A, ...]]:
+    """All sequences that differ by one changed, removed or inserted action, of at most `longest` actions."""
     places = range(len(sequence))
     changed = [(*sequence[:i], a, *sequence[i + 1 :]) for i in places for a in actions if a != sequence[i]]
     removed = [(*sequence[:i], *sequence[i + 1 :]) for i in places]
-    if len(sequence) == LONGEST:
+    if len(sequence) == longest:
         return [*changed, *removed]
     inserted = [(*sequence[:i], a, *sequence[i:]) for i in range(len(sequence) + 1) for a in actions]
     return [*changed, *removed, *inserted]

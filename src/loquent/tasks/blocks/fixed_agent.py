@@ -24,18 +24,18 @@ class FixedSequence:
     name = "blocks/fixed"
 
     def __init__(self, task: Blocks) -> None:
-        self.task, rows = task, task.rows("train")
+        self.task, rows, longest = task, task.rows("train"), task.options.horizon - 1
         if task.tower and task.options.start == "scratch":
-            found = fixed.best_towers(rows, _truth)
+            found = fixed.best_towers(rows, _truth, longest)
             numbers = [task.actions.number((1, box, color)) for box, color in found.actions]
             self.share = found.share
         else:
             every = range(1, len(task.actions))
             chosen = list(every) if task.tower else list(every[:: max(1, len(every) // TRIED)])
-            best = fixed.best(rows, chosen, self._edited, _truth)
+            best = fixed.best(rows, chosen, self._edited, _truth, longest)
             numbers, self.share = list(best.actions), best.share
         texts = [task.actions.text(number) for number in numbers if number is not None]
-        self.texts = (*texts[: task.options.horizon - 1], task.actions.text(STOP))
+        self.texts = (*texts, task.actions.text(STOP))
 
     def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """The action of the sequence at the turn of each question."""

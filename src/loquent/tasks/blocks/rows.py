@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
@@ -44,7 +45,7 @@ class RowOptions:
         choices=("statements", "templates"),
     )
     exclude_unsolvable: bool = setting(
-        False, "leave out rows whose target value no board within ten edits has"
+        False, "leave out rows whose target value no board within `horizon` - 1 edits has"
     )
     exclude_trivial: bool = setting(False, "leave out rows whose first board has the target value already")
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
@@ -63,25 +64,34 @@ class RowOptions:
             )
 
 
-def load(options: RowOptions) -> Splits:
+def load(options: RowOptions, edits: int = solvable.EDITS) -> Splits:
     """The rows of all splits; each has `sentence`, `program`, `target`, `board` and `template`.
 
     The built-in splits are train, validation and test. Published files give train, validation (a tenth of the
-    published training statements), dev and test, as far as they are there.
+    published training statements), dev and test, as far as they are there. Files that have changed are read
+    again.
+
+    Args:
+        edits: the most edits of an episode, for `exclude_unsolvable`.
 
     Raises:
         BadRow: a file or a statement is not as published; names both. BadSetting: the folder has no files of
             the configuration.
     """
+    versions: files.Versions = ()
+    if options.source == "path":
+        versions = files.versions(options.path, options.appearance, options.start)
     return _load(
         options.source,
-        options.path,
+        str(Path(options.path).expanduser().resolve()),
+        versions,
         options.appearance,
         options.start,
         options.held_out,
         options.exclude_unsolvable,
         options.exclude_trivial,
         options.limit,
+        edits,
     )
 
 
@@ -108,24 +118,25 @@ def sentences(rows: Iterable[Row]) -> frozenset[str]:
 def _load(
     source: str,
     path: str,
+    versions: files.Versions,
     appearance: str,
     start: str,
     held_out: str,
     no_unsolvable: bool,
     no_trivial: bool,
     limit: int,
+    edits: int,
 ) -> Splits:
     if source == "builtin":
         splits = builtin.splits(appearance, start, held_out)
-        unsolvable = builtin.unsolvable(appearance, start) if no_unsolvable else frozenset()
     else:
-        splits = files.splits(path, appearance, start)
-        unsolvable = frozenset(
-            row.id
-            for rows in splits.values()
-            for row in rows
-            if no_unsolvable and solvable.is_unsolvable(row, appearance)
-        )
+        splits = files.splits(path, versions, appearance, start)
+    unsolvable: frozenset[str] = frozenset()
+    if no_unsolvable and source == "builtin" and edits == solvable.EDITS:
+        unsolvable = builtin.unsolvable(appearance, start)
+    elif no_unsolvable:
+        every = (row for rows in splits.values() for row in rows)
+        unsolvable = frozenset(row.id for row in every if solvable.is_unsolvable(row, appearance, edits))
     kept = {}
     for split, rows in splits.items():
         chosen = tuple(

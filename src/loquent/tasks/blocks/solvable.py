@@ -1,8 +1,8 @@
 """Which rows can be solved, and with how few edits; which are solved before the first edit.
 
-For towers the answer is exact: all boards within ten edits are tried, the nearest first. Scattered items have
-too many boards. There, a seeded search tries boards with the items that the program names; what it does not
-find may still exist.
+For towers the answer is exact: all boards within the edits of an episode are tried, the nearest first.
+Scattered items have too many boards. There, a seeded search tries boards with the items that the program
+names; what it does not find may still exist.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, product, takewhile
 from operator import itemgetter
 
 from loquent.core.seeding import Key
@@ -23,7 +23,8 @@ from loquent.tasks.blocks.statements import boards
 from loquent.tasks.blocks.statements.boards import Draw
 from loquent.tasks.blocks.statements.words import PLACES, Subject
 
-EDITS = 10  # of an episode, besides the stop
+EDITS = 10  # of a published episode, besides the stop
+BLOCKS = 3 * len(TOWER_Y)  # the most on a board of towers
 TRIED = 20_000  # boards that the search for scattered items tries
 REMOVED = 0.3  # the share of removals in its edits, where the first board has items
 
@@ -35,7 +36,7 @@ class Solution:
     """How near the nearest board with the target value is.
 
     Attributes:
-        edits: the number of edits, at most `EDITS`; None where no board was found.
+        edits: the number of edits; None where no board was found.
         exact: whether no board with fewer edits exists, or none at all.
     """
 
@@ -48,17 +49,17 @@ def is_trivial(row: Row) -> bool:
     return compile_program(row["program"]).compute(row["board"]) == row["target"]
 
 
-def is_unsolvable(row: Row, appearance: str) -> bool:
-    """Whether no board within ten edits has the target value.
+def is_unsolvable(row: Row, appearance: str, most: int = EDITS) -> bool:
+    """Whether no board within `most` edits has the target value.
 
     For towers this is proved; for scattered items, no board was found.
     """
-    return solution(row["program"], row["target"], row["board"], appearance).edits is None
+    return solution(row["program"], row["target"], row["board"], appearance, most).edits is None
 
 
 @lru_cache(maxsize=20_000)
-def solution(program: str, target: bool, board: Board, appearance: str) -> Solution:
-    """The nearest board with the target value.
+def solution(program: str, target: bool, board: Board, appearance: str, most: int = EDITS) -> Solution:
+    """The nearest board with the target value, at most `most` edits away.
 
     Raises:
         ProgramError: the program cannot be compiled or computed.
@@ -66,12 +67,14 @@ def solution(program: str, target: bool, board: Board, appearance: str) -> Solut
     truth = compile_program(program).compute
     if truth(board) == target:
         return Solution(0, True)
+    if not most:
+        return Solution(None, True)
     if appearance == "scatter":
-        return _searched(program, truth, target, board)
+        return _searched(program, truth, target, board, most)
     if board == EMPTY_BOARD:
-        built = _built(is_symmetric(program))
+        built = takewhile(lambda each: each[0] <= most, _built(is_symmetric(program)))
         return Solution(next((n for n, tried in built if truth(tried) == target), None), True)
-    return Solution(_nearest(truth, target, board, is_symmetric(program)), True)
+    return Solution(_nearest(truth, target, board, is_symmetric(program), most), True)
 
 
 def is_constant(program: str, value: bool) -> bool:
@@ -80,10 +83,7 @@ def is_constant(program: str, value: bool) -> bool:
     Raises:
         ProgramError: the program cannot be compiled or computed.
     """
-    if solution(program, not value, EMPTY_BOARD, "tower").edits is not None:
-        return False
-    truth = compile_program(program).compute
-    return all(truth(each) == value for blocks, each in _boards(is_symmetric(program)) if blocks > EDITS)
+    return solution(program, not value, EMPTY_BOARD, "tower", BLOCKS).edits is None
 
 
 def is_symmetric(program: str) -> bool:
@@ -103,13 +103,12 @@ def _stacks() -> tuple[Box, ...]:
 
 @lru_cache(maxsize=2)
 def _built(symmetric: bool) -> tuple[tuple[int, Board], ...]:
-    """All boards of towers with at most ten blocks, and their numbers of blocks, the fewest first.
+    """All boards of towers, and their numbers of blocks, the fewest first.
 
     Args:
         symmetric: whether one order of the boxes is enough.
     """
-    counted = sorted((each for each in _boards(symmetric) if each[0] <= EDITS), key=itemgetter(0))
-    return tuple(counted)
+    return tuple(sorted(_boards(symmetric), key=itemgetter(0)))
 
 
 def _boards(symmetric: bool) -> Iterator[tuple[int, Board]]:
@@ -119,10 +118,10 @@ def _boards(symmetric: bool) -> Iterator[tuple[int, Board]]:
         yield len(left) + len(middle) + len(right), (left, middle, right)
 
 
-def _nearest(truth: Truth, target: bool, board: Board, symmetric: bool) -> int | None:
+def _nearest(truth: Truth, target: bool, board: Board, symmetric: bool, most: int) -> int | None:
     """The smallest number of edits from a board of towers to the target value, breadth first."""
     layer, seen = {_ordered(board, symmetric)}, {_ordered(board, symmetric)}
-    for edits in range(1, EDITS + 1):
+    for edits in range(1, most + 1):
         layer = {_ordered(near, symmetric) for each in layer for near in _edited(each)} - seen
         if any(truth(each) == target for each in sorted(layer)):
             return edits
@@ -147,8 +146,8 @@ def _edited(board: Board) -> Iterator[Board]:
             yield rules.with_box(board, i, each)
 
 
-def _searched(program: str, truth: Truth, target: bool, board: Board) -> Solution:
-    """The first board with the target value on random walks of at most ten edits.
+def _searched(program: str, truth: Truth, target: bool, board: Board, most: int) -> Solution:
+    """The first board with the target value on random walks of at most `most` edits.
 
     A walk mostly adds items that the program names, often into the same box.
     """
@@ -158,7 +157,7 @@ def _searched(program: str, truth: Truth, target: bool, board: Board) -> Solutio
     while tried < TRIED:
         home = draw.below(6)  # 3 to 5: no box is preferred
         near = board
-        for edits in range(1, EDITS + 1):
+        for edits in range(1, most + 1):
             i = home if home < 3 and draw.uniform() < 0.8 else draw.below(3)
             near = boards.edited_items(near, i, about, REMOVED if any(board) else 0.0, draw)
             tried += 1

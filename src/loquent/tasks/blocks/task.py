@@ -133,7 +133,7 @@ class Blocks(Task):
     def rows(self, split: str) -> tuple[Row, ...]:
         """The rows of a split; UnknownName for a split that the source does not have."""
         if not self._splits:
-            self._splits = rows.load(self.options)
+            self._splits = rows.load(self.options, self._horizon - 1)
         if split not in self._splits:
             raise UnknownName(f"split of {self.spec.id}", split, self._splits)
         return self._splits[split]

@@ -20,6 +20,7 @@ from loquent.tasks.blocks.programs.program import compile_program
 VALIDATION = 0.1  # of the training sentences
 SCRATCH, FLIP_IT = "scratch", "flip_it"
 FILE_STARTS = {SCRATCH: "scratch", FLIP_IT: "flipit"}
+Versions = tuple[tuple[str, int, int], ...]
 NAMED = {
     "COLOR": "yellow|black|blue|YELLOW|BLACK|BLUE",
     "SHAPE": "circle|square|triangle|CIRCLE|SQUARE|TRIANGLE",
@@ -62,9 +63,21 @@ def split_names(path: str, appearance: str, start: str) -> tuple[str, ...]:
     )
 
 
+def versions(path: str, appearance: str, start: str) -> Versions:
+    """Path, time of the last change in ns, and size of each file that gives rows; errors as `found`."""
+    there: set[Path] = set()
+    for place in found(path, appearance, start).values():
+        there |= {place} if place.is_file() else rebuild.sources(place, place, appearance)
+    files = sorted(file.resolve() for file in there)
+    return tuple((str(file), (stat := file.stat()).st_mtime_ns, stat.st_size) for file in files)
+
+
 @lru_cache(maxsize=8)
-def splits(path: str, appearance: str, start: str) -> Splits:
+def splits(path: str, versions: Versions, appearance: str, start: str) -> Splits:
     """All rows by split, with the ids PUBLISHED_SPLIT-STATEMENT.
+
+    Args:
+        versions: of the files, as `versions` gives them: rows of changed files are read again.
 
     The target of a flip-it row is the opposite of the program's value on its board, because NLVR's labels of
     training examples are noisy.
