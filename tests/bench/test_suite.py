@@ -2,6 +2,7 @@
 planned once.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -329,6 +330,18 @@ def test_lilgym_s_table_stands_in_the_paper(beside):
         assert line.replace("7", "8", 1) not in text, "a wrong figure would be caught"
     quotes = [ordering.quote for ordering in suites.load("lilgym").orderings if ordering.quote]
     assert [quote for quote in quotes if quote not in text] == []
+
+
+def test_lilgym_s_reader_differs_from_its_blind_agent_by_the_sentence_alone():
+    whole = suites.load("lilgym")
+    recipes = {
+        job.name: job.recipe
+        for job in jobs.plan(whole, Path("out"), "cpu", 1, {}).jobs
+        if isinstance(job, jobs.Job)
+    }
+    blind, reader = (recipes[name] for name in whole.orderings[0].rising)
+    assert blind != reader
+    assert replace(blind, config=replace(blind.config, blind=False), name=reader.name) == reader
 
 
 @pytest.mark.data

@@ -20,7 +20,8 @@ CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (32, 3, 1))  # channels, kernel, stride;
 class Picture(nn.Module):
     """Three convolutions on an image, then layers with the vector of the sentence beside.
 
-    It is the C+BERT model of lilGym with `features` of a frozen BERT and numbers: [target].
+    With `features` of a frozen BERT and numbers: [target] it is close to C+BERT of lilGym, whose policy and
+    value have layers of their own that read BERT's vector without a projection.
     """
 
     def __init__(self, inputs: Inputs) -> None:
