@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import shapes
+import tiny_models
 import torch
 from letters import actor
 
@@ -26,7 +26,7 @@ from loquent.pretrained import logits
 
 BETA, DRAWS = 0.5, 256
 REWARD = torch.tensor([0.1, 0.9, 0.3, 0.0, 0.6, 0.2, 1.0, 0.4, 0.5, 0.7])  # a causal model has nine tokens
-PROMPTS = {"causal": [0], "t5": [~1, shapes.START]}
+PROMPTS = {"causal": [0], "t5": [~1, tiny_models.START]}
 WITH_VALUES = {"beta": BETA, "normalize_advantages": False, "learning_rate": 1e-2, "max_grad_norm": None}
 ONE_STEP = {"epochs": 1, "minibatch": DRAWS}
 LEARNERS = {
@@ -44,7 +44,7 @@ STAGES = ((45, 1.0), (30, 0.2), (20, 0.04))  # updates, and the share of the fir
 
 
 def made(shape, **more):
-    return actor(2, width=16, **more) if shape == "causal" else shapes.actor(shape, 2, **more)
+    return actor(2, width=16, **more) if shape == "causal" else tiny_models.actor(shape, 2, **more)
 
 
 def probabilities(module, prompt):

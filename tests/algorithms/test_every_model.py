@@ -9,7 +9,7 @@ import math
 import pytest
 import torch
 from letters import TASK, one_update, parameters, ratio_error, same, scored, through_json
-from shapes import PAIRS, SHAPES, actor
+from tiny_models import PAIRS, SHAPES, actor
 
 from loquent.agents.scripted import Expert, Random
 from loquent.algorithms.policy_gradient.on_policy import divergence

@@ -4,8 +4,8 @@ import pytest
 import torch
 from letters import actor as causal
 from letters import one_update, parameters, ratio_error, scored
-from shapes import PAIRS, actor
 from test_every_model import OFFLINE, learner, recorded
+from tiny_models import PAIRS, actor
 
 from loquent.algorithms.policy_gradient.on_policy import divergence
 from loquent.core import registry
