@@ -115,7 +115,7 @@ def test_the_recorded_values_are_those_of_stable_baselines3(algorithm, place):
 @pytest.mark.parametrize("algorithm", ["ppo", "nlpo", "a2c"])
 def test_the_recorded_values_are_those_of_the_files_of_rl4lms(algorithm):
     if not CONFIGS.is_dir():
-        pytest.skip(f"no {CONFIGS}")
+        pytest.skip(f"the folder {CONFIGS.name}/ with the files of RL4LMs is not beside this checkout")
     file = CONFIGS / "imdb_text_continuation" / page.RECORDED["sources"]["rl4lms"]["recipes"][algorithm]
     read = yaml.safe_load(file.read_text())["alg"]
     found = {OF_RL4LMS.get(key, key): value for key, value in read["args"].items()}

@@ -142,7 +142,7 @@ def _answers(path: Path) -> Answers:
 
 
 def _texts(episode: Episode) -> tuple[str, str]:
-    """What the learning seat read and said before its last answer, and this answer."""
+    """The turns that the learning seat reads and writes before its last answer, and this answer."""
     turns = episode.seen_by(episode.learning)
     last = max(i for i, turn in enumerate(turns) if turn.seat == episode.learning)
     return "\n".join(turn.text for turn in turns[:last]), turns[last].text

@@ -168,8 +168,8 @@ def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
         {"first": draw.choice(FIRST), "family": name, "time": draw.choice(TIMES)} for name in (family, other)
     ]
     remarks = [fill(remark, {}) for remark in draw.sample(REMARKS, 4)]
-    told = [fill(draw.choice(sentences), facts) for sentences in event.facts]
+    stated = [fill(draw.choice(sentences), facts) for sentences in event.facts]
     opening = [fill(draw.choice(SCENES), people[0]), remarks.pop(), fill(draw.choice(QUOTES), people[1])]
-    article = [*opening, told[0], remarks.pop(), *told[1:3], remarks.pop(), told[3], remarks.pop()]
+    article = [*opening, stated[0], remarks.pop(), *stated[1:3], remarks.pop(), stated[3], remarks.pop()]
     highlights = written(draw, event.summaries, len(event.summaries), facts)
     return (kind, *facts.values()), {"article": " ".join(article), "highlights": highlights}

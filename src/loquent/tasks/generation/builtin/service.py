@@ -123,9 +123,9 @@ def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
     filling["name"], filling["place"], filling["street"], filling["sister"] = draw.sample(NAMES, 4)
     filling["price"] = str(20 + 5 * int(draw.uniform() * 60))
     offers, replies, answers = TURNS[intent]
-    said = [fill(draw.choice(group), filling) for group in (OPENINGS, ASKS, WISHES, offers, replies)]
+    turns = [fill(draw.choice(group), filling) for group in (OPENINGS, ASKS, WISHES, offers, replies)]
     last, *others = (f"{answer} {fill(TAILS[kind], {})}" for answer in written(draw, answers, 3, filling))
-    acts = [3, 2, 1, 2 if said[3].endswith("?") else 1, 2 if said[4].endswith("?") else 1, INTENTS[intent]]
+    acts = [3, 2, 1, 2 if turns[3].endswith("?") else 1, 2 if turns[4].endswith("?") else 1, INTENTS[intent]]
     emotions = [EMOTIONS["none"]] * 5 + [EMOTIONS["happiness" if intent == "commissive" else "none"]]
-    record = {"dialog": [*said, last], "act": acts, "emotion": emotions, "responses": others}
-    return tuple(said), record
+    record = {"dialog": [*turns, last], "act": acts, "emotion": emotions, "responses": others}
+    return tuple(turns), record
