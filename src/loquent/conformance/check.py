@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loquent.conformance import laws
+from loquent.conformance import action_sets, laws
 from loquent.conformance.walks import Bench, NotChecked, Tally
 from loquent.core import registry
 from loquent.core.task import Task
@@ -26,7 +26,7 @@ LAWS: dict[str, Callable[[Bench, Tally], None]] = {
         laws.end,
         laws.last_observation,
         laws.returns,
-        laws.actions,
+        action_sets.actions,
         laws.expert,
         laws.replays,
         laws.independence,

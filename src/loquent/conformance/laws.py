@@ -1,4 +1,4 @@
-"""The laws of the task contract, one function each.
+"""The laws of the task contract, one function each (the law of action sets is in `action_sets`).
 
 The docstring of a function states its law; `tally.add(problem)` counts a case and keeps its problem.
 """
@@ -6,31 +6,24 @@ The docstring of a function states its law; `tally.add(problem)` counts a case a
 from __future__ import annotations
 
 import copy
-import itertools
 import json
 import math
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-import numpy as np
-
 from loquent.agents.scripted import Random
 from loquent.conformance.walks import LONGEST, MEGABYTE, Bench, NotChecked, Odd, Tally
-from loquent.core.actions import MASK_LIMIT, ActionSet, Legal
 from loquent.core.episode import from_json, to_json
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import SHORT
 from loquent.core.live import Live
-from loquent.core.seeding import Key
 from loquent.core.task import CUT, Invalid, Observation, Step
 from loquent.core.values import problem
 from loquent.errors import EpisodeOver, kind_of
 from loquent.rollout.loop import Game, play, replay
 
 MOST_VALUES = 2_000  # rows per split whose values are checked; ids are checked in all rows
-MOST_ACTIONS = 200  # indices checked in a large action set
-MOST_LEGALS = 10
 
 
 def rows(bench: Bench, tally: Tally) -> None:
@@ -207,24 +200,6 @@ def returns(bench: Bench, tally: Tally) -> None:
         tally.add(None if inside else f"an episode returned {total:g}, outside spec.return_range {bounds}")
 
 
-def actions(bench: Bench, tally: Tally) -> None:
-    """Action texts and numbers are a bijection; contains, draw and mask agree; a legal action is a move."""
-    tally.unit = "actions"
-    action_set = bench.task.actions
-    if action_set is None:
-        raise NotChecked("the task takes free text")
-    tally.add(
-        None
-        if math.prod(action_set.parts) >= len(action_set)
-        else f"the parts {action_set.parts} do not cover {len(action_set):,} actions"
-    )
-    steps: dict[Legal, Step] = {step.observation.legal: step for step in bench.steps() if step.ended is None}
-    for legal, step in itertools.islice(steps.items(), MOST_LEGALS):
-        _check_bijection(action_set, legal, tally)
-        _check_mask(action_set, legal, tally)
-        _check_draws(bench, action_set, legal, step, tally)
-
-
 def expert(bench: Bench, tally: Tally) -> None:
     """The expert never raises, and each of its texts is a move."""
     tally.unit = "answers"
@@ -340,71 +315,3 @@ def _observation_problem(observation: Observation, instruction: str) -> str | No
         if instruction and instruction in observation.text
         else None
     )
-
-
-def _check_bijection(action_set: ActionSet, legal: Legal, tally: Tally) -> None:
-    size = len(action_set)
-    for i in _indices(size, MOST_ACTIONS):
-        try:
-            text = action_set.text(i, legal)
-        except LookupError:  # a slot that is empty now
-            tally.add(f"action {i} is legal and has no text" if action_set.contains(legal, i) else None)
-            continue
-        index = action_set.index(text, legal)
-        tally.add(
-            None if index == i else f"action {i} reads {SHORT.repr(text)}, which is the text of {index}"
-        )
-    for text in ("", " ", "\0", "\ud800", "9" * 5000, "no such action", "\u0663"):
-        index = action_set.index(text, legal)
-        tally.add(
-            None
-            if index is None or action_set.text(index, legal) == text
-            else f"the text {SHORT.repr(text)} is taken for action {index}"
-        )
-    for outside in (-1, size):
-        tally.add(
-            f"contains calls action {outside} legal, but there are {size:,} actions"
-            if action_set.contains(legal, outside)
-            else None
-        )
-
-
-def _check_mask(action_set: ActionSet, legal: Legal, tally: Tally) -> None:
-    size = len(action_set)
-    if size > MASK_LIMIT:
-        return
-    mask = action_set.mask(legal)
-    tally.add(
-        None
-        if mask.shape == (size,) and mask.dtype == np.bool_
-        else f"a mask is {mask.dtype}{list(mask.shape)}; it must be bool[{size}]"
-    )
-    indices = _indices(size, MOST_ACTIONS * 10)
-    differs = next((i for i in indices if bool(mask[i]) != action_set.contains(legal, i)), None)
-    tally.add(None if differs is None else f"mask and contains disagree about action {differs}")
-
-
-def _check_draws(bench: Bench, action_set: ActionSet, legal: Legal, step: Step, tally: Tally) -> None:
-    if len(action_set) <= MASK_LIMIT and not action_set.mask(legal).any():
-        return
-    for n in range(20):
-        key = Key(bench.seed, ("check", "draw", n))
-        i = bench.watch("actions.draw", action_set.draw, legal, key.generator())
-        tally.add(None if action_set.contains(legal, i) else f"draw gave action {i}, which is not legal")
-        tally.add(
-            None
-            if action_set.draw(legal, key.generator()) == i
-            else "draw gave two actions from equal generators"
-        )
-        text = action_set.text(i, legal)
-        move = bench.task.read(step.state, text)
-        tally.add(
-            f"the legal action {SHORT.repr(text)} is not a move ({move.why})"
-            if isinstance(move, Invalid)
-            else None
-        )
-
-
-def _indices(size: int, most: int) -> list[int]:
-    """All indices of an action set, or `most` evenly spaced ones if there are more."""
-    return list(range(size)) if size <= most else np.linspace(0, size - 1, most).astype(int).tolist()
