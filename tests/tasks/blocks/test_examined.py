@@ -124,3 +124,20 @@ def test_the_published_files_have_the_measured_figures(beside):
     assert found == [55.8, 50.3]
     unsolvable = [file["unsolvable"] for file in files.values() if "unsolvable" in file]
     assert unsolvable == [["30", "1786"], [], ["76"], []]
+
+
+@pytest.mark.parametrize(
+    ("program", "symmetric"),
+    [
+        ("count(filter_obj(all_items, is_black)) == 2", True),
+        ("exist(filter_obj(all_boxes, lambda x: count([x]) == 1))", True),
+        ("exist(all_boxes [0])", False),
+        ("min (all_boxes, key=count) == all_boxes", False),
+        ("query_color(all_items) == query_color(all_items)", False),
+        ("equal(query_color(all_items), all_items)", False),
+        ("all_items == all_boxes", False),
+        ("count(all_items + all_items) == 2", False),
+    ],
+)
+def test_the_syntax_tree_decides_whether_the_order_of_the_boxes_matters(program, symmetric):
+    assert solvable.is_symmetric(program) is symmetric

@@ -7,6 +7,7 @@ names; what it does not find may still exist.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.tasks.blocks import rules
 from loquent.tasks.blocks.board import COLORS, EMPTY_BOARD, SHAPES, TOWER_Y, Board, Box, tower_block
+from loquent.tasks.blocks.programs.grammar import parse
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.statements import boards
 from loquent.tasks.blocks.statements.boards import Draw
@@ -27,6 +29,9 @@ EDITS = 10  # of a published episode, besides the stop
 BLOCKS = 3 * len(TOWER_Y)  # the most on a board of towers
 TRIED = 20_000  # boards that the search for scattered items tries
 REMOVED = 0.3  # the share of removals in its edits, where the first board has items
+
+PROPERTIES = ("color", "size", "shape")
+ORDERED = frozenset({"min", "equal", *(f"{name}_{of}" for name in ("equal", "query") for of in PROPERTIES)})
 
 Truth = Callable[[Board], bool]
 
@@ -87,8 +92,26 @@ def is_constant(program: str, value: bool) -> bool:
 
 
 def is_symmetric(program: str) -> bool:
-    """Whether a program cannot tell the boxes apart by their places: it neither indexes nor minimises."""
-    return "[" not in program and "min(" not in program
+    """Whether a program cannot tell the boxes apart by their places: it reads no order of a list."""
+    return not any(_is_ordered(node) for node in ast.walk(parse(program)))
+
+
+def _is_ordered(node: ast.AST) -> bool:
+    """Whether an element of a list is chosen by its place, or lists may be joined or compared."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ORDERED
+    if isinstance(node, ast.Compare):
+        equal = any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
+        return equal and not any(map(_is_single, (node.left, *node.comparators)))
+    return isinstance(node, ast.Subscript | ast.Add)
+
+
+def _is_single(node: ast.expr) -> bool:
+    """Whether a value is a number or a constant such as Color.BLUE, or the number of elements of a list."""
+    counts = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("count", "len")
+    )
+    return counts or isinstance(node, ast.Constant | ast.Attribute)
 
 
 @lru_cache(maxsize=1)
