@@ -79,6 +79,7 @@ def test_equal_numbers_have_no_interval():
         "deviation": 0.0,
         "n": 2,
     }
+    assert interval([0.3, 0.1 + 0.2, 0.3]).low is None, "1e-16 apart"
     assert interval([0.1, 0.1001, 0.1]).low is not None
 
 

@@ -66,7 +66,7 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
     lines = [
         f"# Seeds of each cell that {suite.name} takes",
         "",
-        "Power 80%; in each table at most 5% errors over all its tests (Holm's first step). Differences are "
+        "Power 80%; a level of 5% over all tests of a table (Holm's first step). Differences are "
         "in standard deviations over the seeds of one cell; below them stands what they are in the columns "
         "whose deviations the runs show.",
     ]
