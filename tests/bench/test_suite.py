@@ -261,6 +261,7 @@ def test_nlpgym_s_table_stands_in_the_paper(beside):
 
 
 def test_nlpgym_s_learners_have_the_paper_s_settings():
+    assert {table.seeds for table in published.load("nlpgym").tables.values()} == {1}
     whole = suites.load("nlpgym")
     made = {job.folder.name: job.recipe for job in jobs.plan(whole, Path("out"), "given", 1, {}).jobs}
     found = {

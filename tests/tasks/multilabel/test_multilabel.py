@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from loquent.conformance.check import check
 from loquent.core.seeding import Key
+from loquent.core.task import Invalid
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.labels import set_scores
@@ -127,6 +128,12 @@ def test_ml_7_a_vector_is_the_text_and_the_labels():
     for action in (1, 1, 0, 3):
         bags.append(env.step(action)[0][16:].tolist())
     assert bags == [[0, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 1]]
+
+
+def test_a_forbidden_repeated_label_is_named():
+    world, steps = played(["A"], ["A"], labels=["A", "B"], repeats=False)
+    assert world.read(steps[-1].state, "A") == Invalid("repeated label", "A")
+    assert world.read(steps[-1].state, "B") == "B"
 
 
 def test_ml_7_masks_where_labels_may_not_be_repeated():

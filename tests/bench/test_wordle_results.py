@@ -1,0 +1,42 @@
+"""What the record of the suite `ilql-wordle` must hold: every cell, and every list size."""
+
+import json
+from pathlib import Path
+
+from loquent.bench import suite as suites
+
+RECORD = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "docs/results/ilql-wordle.jsonl").read_text().splitlines()
+]
+LEARNERS = {"clone", "clone-0.3", "ilql"}
+
+
+def whole(line):
+    """Whether the settings of a line are those of the suite."""
+    return line.get("version") == suites.load("ilql-wordle").version and "=" not in line["command"]
+
+
+def measured(line, column="return"):
+    """The runs of each cell that have a number."""
+    return {name: len(cell["values"].get(column, {})) for name, cell in line["cells"].items()}
+
+
+def test_every_cell_of_the_suite_has_a_return():
+    suite = suites.load("ilql-wordle")
+    runs = {
+        name: n for line in RECORD if whole(line) and line["seeds"] == 1 for name, n in measured(line).items()
+    }
+    assert [name for name in suite.cells if not runs.get(name)] == []
+    three = next(line for line in RECORD if whole(line) and line["seeds"] == 3)
+    ordered = {name for ordering in suite.orderings for name in ordering.rising if "long" not in name}
+    assert {measured(three).get(name) for name in ordered} == {3}
+
+
+def test_the_curve_has_four_list_sizes():
+    sizes = {
+        line["data"]["games-0.5"]["rows"]: {name for name, n in measured(line).items() if n} >= LEARNERS
+        for line in RECORD
+        if "algorithm.learning_rate=1e-3" in line.get("command", "")
+    }
+    assert sizes == {30: True, 60: True, 100: True, 200: True}
