@@ -28,7 +28,7 @@ import loquent
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "results" / "learning.jsonl"
-SHAPES = ("gpt2",)
+SHAPES = ("gpt2", "t5")
 SEEDS = (0, 1, 2)
 EVERY, EPISODES, TESTED = 5, 64, 300
 NAMES = ("ada", "ben", "cleo", "dan", "eva", "finn", "gus", "hana")

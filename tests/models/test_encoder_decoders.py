@@ -1,5 +1,7 @@
 """Encoder-decoders: the rows of two sides, their hidden states, decoding and scoring."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from small_models import batch_of, drawn, keys_of
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
 from loquent.models.decode import rows as rows_module
+from loquent.models.decode import twins
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.score.tokens import action_scores
 from loquent.models.trie import Trie
@@ -110,6 +113,31 @@ def test_the_encoder_reads_each_different_prompt_once(kind):
     read.clear()
     action_scores(module, batch_of(prompts, answers, VOCABULARY))
     assert read == [3], "and once a pass of scoring"
+
+
+UNSEEN = {
+    twins.DisplacedPair: "decoder.*relative_attention_bias",
+    twins.UnwrittenPair: "decoder.*SelfAttention.o.weight",
+    twins.PaddedSourcePair: "EncDecAttention.o.weight",
+    twins.OtherSourcePair: "EncDecAttention.o.weight",
+}
+
+
+@pytest.mark.parametrize("wrong", UNSEEN)
+def test_a_wrong_cache_that_a_fresh_model_does_not_see_is_found_later(wrong, monkeypatch):
+    module = t5(dtype=torch.float32)
+    trained = {key: tensor.clone() for key, tensor in module.state_dict().items()}
+    for name, parameter in module.named_parameters():
+        if re.search(UNSEEN[wrong], name):
+            torch.nn.init.zeros_(parameter)
+    monkeypatch.setattr(rows_module, "Paired", wrong)
+    assert rows_module.pair_serves(module), "nobody can see the difference yet"
+    assert module not in rows_module._passed
+    module.load_state_dict(trained)
+    assert not rows_module.pair_serves(module)
+    monkeypatch.undo()
+    assert rows_module.pair_serves(module)
+    assert module in rows_module._passed
 
 
 KINDS = {

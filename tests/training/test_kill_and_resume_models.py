@@ -1,4 +1,4 @@
-"""The same for A2C, TRPO, GRPO and RLOO on encoder-decoders."""
+"""The same for A2C, TRPO, GRPO and RLOO, each on a causal model and on an encoder-decoder."""
 
 import json
 import random
@@ -21,7 +21,7 @@ LEARNERS = {
     "grpo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003},
     "rloo": {"epochs": 1, "minibatch": 3, "learning_rate": 0.003},
 }
-SHAPES = {"a2c": "t5", "trpo": "bart", "grpo": "t5", "rloo": "bart"}
+SHAPES = {"a2c": ("gpt2", "t5"), "trpo": ("llama", "bart"), "grpo": ("gpt2", "t5"), "rloo": ("llama", "bart")}
 MOMENTS = ("in_decoding", "in_backward", "in_tensors", "in_policy", "before_rename", "after_log")
 SMALL = {
     **house.SMALL,
@@ -41,7 +41,7 @@ def texts(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize(("kind", "shape"), SHAPES.items())
+@pytest.mark.parametrize(("kind", "shape"), [(kind, shape) for kind in SHAPES for shape in SHAPES[kind]])
 def test_a_run_killed_again_and_again_is_the_same_run(kind, shape, texts, tmp_path):
     file, whole, run = tmp_path / "recipe.yaml", tmp_path / "whole", tmp_path / "run"
     training = {**SMALL["training"], "answers": 3 if kind in ("grpo", "rloo") else 1}

@@ -18,18 +18,20 @@ from loquent.models.decode.last import Gives, Last
 from loquent.pretrained import head, padded, pairs
 
 
-class _Cohort:
+class Cohort:
     """Rows whose decoders have read equally many ids.
 
     `rows` holds their places among all live rows.
     """
+
+    slab = Slab
 
     def __init__(self, module: Any, rows: Tensor, sources: list[list[int]], pad: int) -> None:
         self.module, self.rows = module, rows
         ids, real = padded(sources, pad, module.device)
         self.memory, self.real = pairs.encoded(module, ids, real)
         self.cache = EncoderDecoderCache(*(DynamicCache(config=module.config) for _ in range(2)))
-        self.slabs = [Slab() for _ in self.cache.self_attention_cache.layers]
+        self.slabs = [self.slab() for _ in self.cache.self_attention_cache.layers]
         self.cache.self_attention_cache.layers = [*self.slabs]
 
     @property
@@ -45,9 +47,7 @@ class _Cohort:
             if slab.used == slab.keys.shape[2]:
                 for layer in self.slabs:
                     layer.grow()
-            mask = self.memory.new_zeros(1, 1, 1, slab.keys.shape[2])
-            mask[..., slab.used + 1 :] = -torch.inf
-            mask = mask.expand(len(ids), -1, -1, -1)
+            mask = self.mask(slab).expand(len(ids), -1, -1, -1)
         output = self.module.get_decoder()(
             input_ids=ids,
             attention_mask=mask,
@@ -58,6 +58,12 @@ class _Cohort:
         )
         states: Tensor = output.last_hidden_state[:, -1]
         return states
+
+    def mask(self, slab: Slab) -> Tensor:
+        """The columns of a slab with one new id: -inf where nothing is written, else 0."""
+        mask = self.memory.new_zeros(1, 1, 1, slab.keys.shape[2])
+        mask[..., slab.used + 1 :] = -torch.inf
+        return mask
 
     def keep(self, local: Tensor, rows: Tensor) -> None:
         """Keep the rows at `local`, which now have the places `rows`."""
@@ -71,10 +77,12 @@ class _Cohort:
 class Paired:
     """The live rows of an encoder-decoder, in cohorts."""
 
+    cohort = Cohort
+
     def __init__(self, module: Any, pad: int, gives: Gives = "logits") -> None:
         self.module, self.pad, self.gives = module, pad, gives
         self.layer = None if gives == "states" else head(module)
-        self.cohorts: list[_Cohort] = []
+        self.cohorts: list[Cohort] = []
         self.count = 0
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
@@ -85,7 +93,7 @@ class Paired:
         for length in sorted(set(lengths)):
             places = [i for i, number in enumerate(lengths) if number == length]
             rows = torch.tensor(places, device=self.module.device)
-            cohort = _Cohort(self.module, self.count + rows, [split[i][0] for i in places], self.pad)
+            cohort = self.cohort(self.module, self.count + rows, [split[i][0] for i in places], self.pad)
             read = cohort.read(torch.tensor([split[i][1] for i in places], device=self.module.device))
             states = read.new_empty(len(prompts), read.shape[1]) if states is None else states
             states[rows] = read

@@ -6,13 +6,15 @@ A cache is used only if a comparison shows that it gives what the model gives wi
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from loquent.models.decode import twins
 from loquent.models.decode.cache import Cached, Rows, Uncached, may_serve
-from loquent.models.decode.last import Gives, Last
+from loquent.models.decode.last import Gives
 from loquent.models.decode.paired import Paired
 from loquent.models.decode.slots import Slots
 from loquent.pretrained import gpt2, head
@@ -40,67 +42,49 @@ def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logi
 def serves(module: Any, gives: Gives = "logits") -> bool:
     """Whether the model works with our cache, left padding and explicit positions.
 
-    Its signature and configuration must allow it, and a comparison with plain passes must confirm it: the
-    cache must be ten times nearer to them than a cache with wrong positions, or with visible padding. The
-    positive result is stored for this configuration. A fresh model may ignore positions and padding, so that
-    the wrong caches are no further off. Then the cache serves if it is equal up to rounding, and the
-    comparison is repeated at the next call.
+    Its signature and configuration must allow it, and a comparison with plain passes must confirm it.
     """
-    if not may_serve(module):
-        return False
-    config = module.config.to_json_string(use_diff=False)
-    if _passed.get(module) == config:
-        return True
-    gives = "states" if gives == "states" else "logits"
-    with torch.no_grad():
-        plain, ours = (_probe(kind(module, 0, gives)) for kind in (Uncached, Cached))
-        if plain is None or ours is None:
-            return False
-        error = _distance(ours, plain)
-        if not error <= (1e-3 if plain.dtype in (torch.float32, torch.float64) else 5e-2):
-            return False
-        wrong = [_probe(kind(module, 0, gives)) for kind in (_Displaced, _Unmasked)]
-    if all(result is None or _distance(result, plain) > 10 * error for result in wrong):
-        _passed[module] = config
-        return True
-    return error <= 100 * torch.finfo(plain.dtype).eps
+    return may_serve(module) and _compared(module, gives, Cached, twins.OF_CAUSAL, 1e-3)
 
 
 def pair_serves(module: Any, gives: Gives = "logits") -> bool:
-    """Whether an encoder-decoder works with our cache: a comparison with plain passes must confirm it.
-
-    The positive result is stored for this configuration.
-    """
+    """Whether an encoder-decoder works with our cache: a comparison with plain passes must confirm it."""
     if gives != "states" and head(module) is None:
         return False
+    return _compared(module, gives, Paired, twins.OF_PAIRS, 1e-4)
+
+
+def _compared(module: Any, gives: Gives, ours: Any, wrong: Sequence[Any], most: float) -> bool:
+    """Whether a cache gives what plain passes give.
+
+    It must be ten times nearer to them than every cache of `twins`. The positive result is stored for this
+    configuration. A fresh model may ignore positions, padding or its encoder, so that the wrong caches are no
+    further off. Then the cache serves if it is equal up to rounding, and the comparison is repeated at the
+    next call.
+
+    Args:
+        module: the model.
+        gives: what rows give.
+        ours: the kind of rows.
+        wrong: its twins.
+        most: the largest distance, as a share of the largest result; 0.05 in half precision.
+    """
     config = module.config.to_json_string(use_diff=False)
     if _passed.get(module) == config:
         return True
     gives = "states" if gives == "states" else "logits"
     with torch.no_grad():
-        plain, ours = (_probe(kind(module, 0, gives)) for kind in (Uncached, Paired))
-    if plain is None or ours is None:
-        return False
-    exact = plain.dtype in (torch.float32, torch.float64)
-    if not _distance(ours, plain) <= (1e-4 if exact else 5e-2):
-        return False
-    _passed[module] = config
-    return True
-
-
-class _Displaced(Cached):
-    """A cache with wrong positions: 0 for every token."""
-
-    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Last:
-        return super()._forward(ids, mask, torch.zeros_like(positions), cache)
-
-
-class _Unmasked(Cached):
-    """A cache whose padding is visible."""
-
-    def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Last:
-        all_visible = torch.ones_like(mask) if mask.dim() == 2 else torch.zeros_like(mask)
-        return super()._forward(ids, all_visible, positions, cache)
+        plain, found = (_probe(kind(module, 0, gives)) for kind in (Uncached, ours))
+        if plain is None or found is None:
+            return False
+        error = _distance(found, plain)
+        if not error <= (most if plain.dtype in (torch.float32, torch.float64) else 5e-2):
+            return False
+        others = [_probe(kind(module, 0, gives)) for kind in wrong]
+    if all(other is None or _distance(other, plain) > 10 * error for other in others):
+        _passed[module] = config
+        return True
+    return error <= 100 * torch.finfo(plain.dtype).eps
 
 
 def _probe(rows: Rows) -> Tensor | None:
