@@ -261,6 +261,20 @@ class Environment(gym.Env[Any, Any]):
         print(text, end="")
         return None
 
+    def finishing(self) -> Any:
+        """The action that ends the episode with success now (`Task.finishing`); None: there is none.
+
+        Raises:
+            ResetNeeded: there is no episode; call reset.
+        """
+        if self._game is None:
+            raise ResetNeeded(NO_EPISODE)
+        step, actions = self._game.step, self.task.actions
+        text = None if step.ended is not None else self.task.finishing(step.state)
+        if text is None or self.form != "index" or actions is None:
+            return text
+        return actions.index(text, step.observation.legal)
+
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[n]: True for legal actions; sb3-contrib's MaskablePPO calls this method.
 

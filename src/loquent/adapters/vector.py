@@ -6,7 +6,7 @@ of an `Environment` in the index form with the same seed and actions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,9 +30,9 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
     """`num_envs` episodes of a task, stepped together.
 
     A place whose episode ended begins the next one at the next step, and ignores that action. Place i is
-    seeded with seed + i. `infos` has the arrays `action_mask` i8[n, actions] and `turn` i64[n]; where
-    episodes ended also `ended` (names of rules), `bootstrap` and, where the task declares success,
-    `is_success`, each with a mask whose name begins with "_".
+    seeded with seed + i. `infos` has the keys of `Environment` as arrays over the places, each with a mask
+    whose name begins with "_", except `observation`, `legal` and `instruction`: `task.actions.text` and
+    `action_mask` give the legal texts, and `task.spec` has the instruction.
 
     `rows` holds the rows of the running episodes, and `many` the episodes themselves, for a wrapper that
     knows the task.
@@ -90,6 +90,11 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         self._counts = [0] * num_envs
         self.rows: list[Row | None] = [None] * num_envs  # the row of each place's episode
         self._turns = np.zeros(num_envs, dtype=np.int64)
+        self._row, self._split = (np.full(num_envs, None, dtype=object) for _ in range(2))
+        self._number = np.zeros(num_envs, dtype=np.int64)
+        self._seat = np.full(num_envs, "agent", dtype=object)
+        self._every = np.ones(num_envs, dtype=np.bool_)
+        self._texts = np.array([self.task.actions.text(i) for i in range(self._size)], dtype=object)
         self._over = np.zeros(num_envs, dtype=np.bool_)
 
     def _build(self, form: str, view: str | None, render_mode: None) -> Many:
@@ -150,9 +155,10 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         terminated = np.fromiter((flags[rule][0] for rule in ended), np.bool_, self.num_envs)
         truncated = np.fromiter((flags[rule][1] for rule in ended), np.bool_, self.num_envs)
         self._over = terminated | truncated
+        infos = self._ends(named, ended, actions, active)
         for place in begins.tolist():
             self._begin(place, {})
-        return self.many.observation(), rewards, terminated, truncated, self._infos(ended)
+        return self.many.observation(), rewards, terminated, truncated, {**self._infos(), **infos}
 
     def _seed(self, seed: int | list[int | None] | None) -> None:
         """Set the seeds of the places, and number their episodes from 0 where a seed is new."""
@@ -181,6 +187,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         row = row or drawn.draw(split, number, self._seeds[place])
         self.many.start(place, row)
         self.rows[place], self._turns[place], self._over[place] = row, 0, False
+        self._row[place], self._split[place], self._number[place] = row.id, split, number
 
     def _checked(self, actions: Any) -> NDArray[np.int64]:
         array = np.asarray(actions)
@@ -196,15 +203,46 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
             )
         return array.astype(np.int64)
 
-    def _infos(self, ended: Any = ()) -> dict[str, Any]:
-        infos: dict[str, Any] = {"action_mask": self.many.masks(), "turn": self._turns.copy()}
-        every = np.ones(self.num_envs, dtype=np.bool_)
-        infos["_action_mask"] = infos["_turn"] = every
-        if self._over.any():
-            infos["ended"], infos["_ended"] = np.array(ended, dtype=object), self._over.copy()
-            infos["bootstrap"] = np.array([rule is None or rule == CUT for rule in ended])
-            infos["_bootstrap"] = every
-            if self.task.spec.success:
-                infos["is_success"] = np.array([rule in self.task.spec.success for rule in ended])
-                infos["_is_success"] = self._over.copy()
+    def _infos(self) -> dict[str, Any]:
+        """What every step has."""
+        infos: dict[str, Any] = {
+            "ended": np.full(self.num_envs, None, dtype=object),
+            "bootstrap": np.ones(self.num_envs, dtype=np.bool_),
+            "rewards": {},
+            "turn": self._turns.copy(),
+            "row": self._row.copy(),
+            "split": self._split.copy(),
+            "number": self._number.copy(),
+            "seat": self._seat.copy(),
+            "action_mask": self.many.masks(),
+        }
+        return infos | {f"_{name}": self._every.copy() for name in infos}
+
+    def _ends(
+        self,
+        named: Mapping[str, NDArray[np.float64]],
+        ended: Sequence[str | None],
+        actions: NDArray[np.int64],
+        active: NDArray[np.bool_],
+    ) -> dict[str, Any]:
+        """What the actions gave: texts, rewards, and the ends of episodes with the task's own keys."""
+        infos: dict[str, Any] = {"rewards": {}}
+        if active.any():
+            texts = self._texts[actions]
+            texts[~active] = None
+            infos |= {"text": texts, "_text": active}
+        for name, values in named.items():
+            earned = values != 0
+            if earned.any():
+                infos["rewards"] |= {name: values, f"_{name}": earned}
+        if not self._over.any():
+            return infos
+        over = self._over.copy()
+        infos["ended"] = np.array(ended, dtype=object)
+        infos["bootstrap"] = np.array([rule is None or rule == CUT for rule in ended])
+        if self.task.spec.success:
+            infos["is_success"] = np.array([rule in self.task.spec.success for rule in ended])
+            infos["_is_success"] = over
+        for place in np.flatnonzero(over).tolist():
+            infos = self._add_info(infos, dict(self.many.info(place, ended[place] or "")), place)
         return infos

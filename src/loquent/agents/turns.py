@@ -71,7 +71,8 @@ class StopForcing:
 
     The task decides: where `Task.finishing` gives an answer, it replaces the agent's. It serves training only
     (arXiv:2211.01994, PPO+SF): a learner that scores the turns afterwards gives the replaced answer its own
-    log-probability in that state, so its gradient raises the probability to stop there.
+    log-probability in that state, so its gradient raises the probability to stop there. The turn of a forced
+    answer has `stopped` = "forced".
 
     Raises:
         BadSetting: the task does not define `finishing`.
@@ -93,7 +94,7 @@ class StopForcing:
 
     def _forced(self, question: Question, answer: Answer) -> Answer:
         finishing = self.task.finishing(question.state)
-        return answer if finishing is None or finishing == answer.text else Answer(finishing)
+        return answer if finishing is None or finishing == answer.text else Answer(finishing, "forced")
 
 
 def _text(actions: ActionSet, choice: int, question: Question) -> str:

@@ -47,7 +47,8 @@ class Question:
 class Answer:
     """An agent's answer.
 
-    `stopped` is why the text ends, and `tokens` are the sampled tokens, if the agent samples tokens.
+    `stopped` is why the text ends, and `tokens` are the sampled tokens, if the agent samples tokens. "forced"
+    marks an answer of stop forcing, which replaces the agent's own.
     `dropped` is the number of oldest turns that the agent did not read because they did not fit into its
     context.
     """

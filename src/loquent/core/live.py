@@ -6,7 +6,7 @@ A live episode decides which seat answers next and which turn receives the rewar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -209,6 +209,10 @@ class Many(ABC):
         Returns:
             The rewards by name, f64[n] without weights, and for each place the rule that ended its episode.
         """
+
+    def info(self, place: int, ended: str) -> Mapping[str, Any]:
+        """As `Task.info` after the end of the episode in a place, before the next one begins there."""
+        return EMPTY
 
     @abstractmethod
     def observation(self) -> Any:

@@ -43,6 +43,14 @@ LOGGED = {
     "rollout/success": Logged(
         "share of episodes", "share of all collected episodes whose ending the task declares a success"
     ),
+    "rollout/success_unforced": Logged(
+        "share of episodes",
+        "share of all collected episodes that succeeded without a forced stop; absent where none was forced",
+    ),
+    "rollout/forced": Logged(
+        "share of episodes",
+        "share of all collected episodes with a forced stop; absent where none was forced",
+    ),
     "rollout/success_error": Logged(
         "share of episodes",
         "half the width of the Wilson interval (z = 1) of rollout/success, with the effective number of "

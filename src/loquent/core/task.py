@@ -20,7 +20,7 @@ from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, frozen
 from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName
 
-Stopped = Literal["end", "stop", "length"]
+Stopped = Literal["end", "stop", "length", "forced"]
 CUT = "cut"
 OUT_OF_TURNS = "out of turns"
 
@@ -34,6 +34,9 @@ class Row:
 
     def __getitem__(self, name: str) -> Any:
         return self.fields[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.fields
 
 
 @dataclass(frozen=True)

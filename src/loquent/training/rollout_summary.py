@@ -64,7 +64,16 @@ def turns(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> dict[
         return {"rollout/return": math.nan, "rollout/turns": math.nan}
     means = _outcomes(episodes, weights, spec)
     means["rollout/turns"] = means.pop("rollout/answers")
-    return means
+    return means | _forced(episodes, spec)
+
+
+def _forced(episodes: Sequence[Episode], spec: TaskSpec) -> dict[str, float]:
+    """The share of episodes with a forced stop, and of successes without one (accuracy_nosf of lilGym)."""
+    forced = [any(turn.stopped == "forced" for turn in episode.answers()) for episode in episodes]
+    if not any(forced):
+        return {}
+    own = [episode.ended in spec.success and not each for episode, each in zip(episodes, forced, strict=True)]
+    return {"rollout/success_unforced": float(np.mean(own)), "rollout/forced": float(np.mean(forced))}
 
 
 def drift(texts: Sequence[str]) -> dict[str, float]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loquent.core import episode
 from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid
-from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
+from loquent.errors import BadRow, BadSetting, EpisodeOver, ProgramError, UnknownName
 from loquent.rollout.loop import replay
 from loquent.tasks.blocks import task as task_module
 from loquent.tasks.blocks.board import EMPTY_BOARD, Item, board_from_json, tower_block
@@ -194,6 +194,7 @@ def published(beside, appearance, id):
 def test_one_truth_value_for_every_form_of_an_action():
     # arrays of numpy once made numpy bools, which `All` did not count as true
     import numpy as np
+    import torch
 
     program = "All(filter_obj(all_items, is_black), is_touching_wall)"
     world = task(appearance="scatter")
@@ -203,6 +204,8 @@ def test_one_truth_value_for_every_form_of_an_action():
         actions.number((1, 0, 0, 1, 1, 1)),
         actions.index(SA(0, 0, 1, 1, 1)),
         np.int64(actions.index(SA(0, 0, 1, 1, 1))),
+        actions.number(torch.tensor([1, 0, 0, 1, 1, 1])),
+        torch.tensor(actions.index(SA(0, 0, 1, 1, 1))),
     ]
     for form in forms:
         steps = play(world, [actions.text(form), STOP], program=program)
@@ -350,3 +353,41 @@ def test_a_tower_task_takes_towers_only():
     assert task().row_from(fields)["board"][0] == (tower_block(0, 2), tower_block(1, 0))
     with pytest.raises(BadRow, match="stack"):
         task().row_from({**fields, "board": [[[0, 0, 1, 2, 20]], [], []]})
+
+
+def test_a_program_that_fails_on_a_later_board_ends_the_episode_without_a_value():
+    program = "count(all_items) == 0 or is_black(unique(all_items))"
+    for rules in ("paper", "legacy"):
+        world = task(rules=rules)
+        own = world.row_from({"sentence": "s", "program": program, "target": False})
+        steps = play(world, [A(0, 0), A(1, 1), STOP], row=own)
+        assert (steps[-1].ended, rewards(world, steps)) == ("no value", [-0.1, -0.1, -1])
+        info = world.info(steps[-1].state, "no value")
+        assert "unique needs exactly 1" in info.pop("program_error")
+        assert info == {"accuracy": 0.0, "invalid_reason": None}
+        assert (world.succeeded("no value"), flags(world, steps)) == (False, T)
+        assert world.finishing(steps[2].state) is None
+        assert not world.satisfied(steps[2].state)
+        with pytest.raises(ProgramError, match="unique needs exactly 1"):
+            world.truth(steps[2].state)
+        assert play(world, [A(0, 0), STOP], row=own)[-1].ended == "right"
+        assert world.expert(steps[0].state).startswith("add ")  # boards without a value are passed over
+
+
+def test_what_a_statement_of_ones_own_is_to_become():
+    fields = {"sentence": "s", "program": "exist(all_items)"}
+    board = [[[40, 80, 1, 2, 20]], [], []]
+    world, flips = task(), task(start="flip_it")
+    assert [world.row_from({**fields, "board": each})["target"] for each in (EMPTY_BOARD, board)] == [
+        True
+    ] * 2
+    assert [flips.row_from({**fields, "board": each})["target"] for each in (EMPTY_BOARD, board)] == [
+        True,
+        False,
+    ]
+    assert flips.row_from({**fields, "board": board, "target": False})["target"] is False
+    with pytest.raises(BadRow, match="the statement is true on the board already"):
+        flips.row_from({**fields, "board": board, "target": True})
+    row = world.row_from(fields)
+    assert "target" in row
+    assert "other" not in row

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from loquent.cli.main import main
-from loquent.tasks.blocks import solvable
+from loquent.tasks.blocks import published, solvable
 from loquent.tasks.blocks.board import board_to_json, tower_block
 from loquent.tasks.blocks.examined import examine
 
@@ -77,6 +77,39 @@ def test_the_command_prints_json_and_ends_with_1_where_a_file_has_a_problem(tmp_
     written(tmp_path, tower_flipit_train_partial={"1-0-0": {**entry, "label": "false"}})
     assert main(["check", "blocks", "--path", str(tmp_path)]) == 1
     assert "agree: 0 of 1 labels" in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_examined(tmp_path, capsys):
+    entry = {**BLACK, "label": "true", "uid": "7", "structured_rep": BOARD}
+    written(tmp_path, tower_scratch_dev={"7": {**BLACK, "lf": "__import__('os')"}})
+    written(tmp_path, tower_flipit_train_partial={"1-0-0": entry})
+    (tmp_path / "scatter_scratch_dev.json").write_text("{")
+    assert main(["check", "blocks", "--path", str(tmp_path), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (report["agree"], report["total"]) == (1, 1)
+    assert [problem.partition(":")[0] for problem in report["problems"]] == [
+        "tower_scratch_dev.json",
+        "scatter_scratch_dev.json",
+    ]
+    assert "lf: program" in report["files"]["tower_scratch_dev.json"]["problem"]
+
+
+@pytest.mark.data
+def test_files_that_the_import_wrote_have_no_problem(tmp_path, beside):
+    """Their rows stand in another order than in the published files."""
+    data = beside / "data"
+    command = ["import", "nlvr", str(data / "nlvr"), str(data / "lilgym"), "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    for name in ("tower", "scatter"):
+        file = published.read(tmp_path / "out" / f"{name}_flipit_dev.json")
+        assert (file.differences, file.remarks) == ([], [])
+        entries = json.loads((tmp_path / "out" / f"{name}_flipit_dev.json").read_text())
+        next(iter(entries.values()))["uid"] += "9"
+        (changed,) = published.from_entries(file.name, entries, partial=False).differences
+        assert changed.startswith("hash of the statements")
+    other = published.from_entries("tower_flipit_test", {}, partial=False)
+    assert len(other.differences) == 2
+    assert "in another order" in other.remarks[0]
 
 
 @pytest.mark.parametrize(

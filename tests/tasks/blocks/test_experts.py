@@ -95,8 +95,20 @@ def test_an_expert_goes_on_after_other_actions():
     state = steps[-1].state
     assert world.expert(state) == A(1, 1)
     lost = play(world, [A(0, 0), R(0)] * 4, program=TOP_OF_THREE)[-1]
-    assert world.expert(lost.state) != STOP  # two edits are left, and three are needed
-    assert world.expert(lost.state) == world.expert(lost.state)
+    assert world.expert(lost.state) == STOP  # two edits are left, and three are needed
+    early = play(world, [A(0, 0), R(0)] * 3, program=TOP_OF_THREE)[-1]
+    assert world.expert(early.state) != STOP  # four edits are left
+
+
+@pytest.mark.parametrize(("horizon", "found"), [(3, None), (4, 3)])
+def test_an_expert_plans_within_the_horizon(horizon, found):
+    world = task(horizon=horizon)
+    step, texts = played(world, row(TOP_OF_THREE))
+    solution = world.solution(step.state)
+    assert (None if solution is None else solution.count("add")) == found
+    assert (step.ended, len(texts)) == (("wrong", 1) if found is None else ("right", 4))
+    scattered = task(appearance="scatter", horizon=1)
+    assert played(scattered, row("exist(all_items)"))[1] == [STOP]
 
 
 def test_an_expert_stops_where_nothing_is_found(monkeypatch):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from loquent.core.agent import Answer
 from loquent.core.guards.terminal import escaped
 from loquent.core.live import Live
 from loquent.report import samples
+from loquent.tasks.blocks import published
 from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.nlvr.png import SIGNATURE
 from loquent.tasks.blocks.pictures import episodes, terminal, tiles
@@ -56,6 +58,18 @@ def test_a_picture_is_that_of_the_other_library(board):
     reference = drawn(board)
     assert (tiles.full(board) == reference).all()
     assert (tiles.half(board) == mean(reference)).all()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("appearance", "states"), [("tower", 676), ("scatter", 313)])
+def test_the_pictures_of_all_published_boards_are_those_of_the_other_library(beside, appearance, states):
+    file = published.find(beside / "data/lilgym", appearance, "flipit", "dev")
+    boards = [each.board for each in published.read(file).statements.values()]
+    assert len(boards) == states
+    for board in boards:
+        reference = drawn(board)
+        assert (tiles.full(board) == reference).all()
+        assert (tiles.half(board) == mean(reference)).all()
 
 
 def test_every_sprite_at_even_and_odd_places():
@@ -133,6 +147,10 @@ def test_a_board_in_a_terminal():
     assert [picture.count(color) > 0 for color in (*terminal.UPPER, *terminal.LOWER)] == [True] * 8
     assert picture.count("\u2580") == 3 * 20 * 10
     assert "\x1b[" not in escaped(picture)
+    lines = [re.findall(r"\x1b\[(\d+)m\x1b\[(\d+)m\u2580", line) for line in picture.splitlines()[1:]]
+    halves = [half for line in lines for half in (line[8][0], str(int(line[8][1]) - 10))]
+    # from the bottom: four halves of yellow, a gap, four of black, and nothing
+    assert halves[::-1] == ["93"] * 4 + ["37"] + ["30"] * 4 + ["37"] * 11
     letters = terminal.letters(step.observation.fields["board"]).splitlines()
     assert [len(line) for line in letters] == [64] * 10
     assert letters[-1] == "........yyyy........  ....................  ........bbbb........"
@@ -160,7 +178,11 @@ def test_the_pictures_of_a_recorded_episode():
     assert '<polygon points="8,4 3,14 13,14" fill="#000000"/>' in drawn[0]
     assert '<circle cx="150" cy="10" r="10" fill="#0f83ff"/>' in drawn[1]
     assert drawn[3] == ""
+    assert 'y="0" width="20" height="20"' in drawn[0]
     towers = play(task(), [A(0, 0), A(0, 1), STOP])
+    stack = episodes.pictures([step.observation.text for step in towers])[2]
+    assert 'y="81" width="20" height="19"' in stack  # a gap of two pixels between blocks
+    assert 'y="60" width="20" height="19"' in stack
     assert episodes.boards([step.observation.text for step in towers])[:3] == [
         step.state.board for step in towers[:3]
     ]

@@ -1,8 +1,13 @@
 """The built-in statements: distinct, split by content, and read a second time without their programs."""
 
+import dataclasses
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +16,17 @@ from tower_reading import COLORS, HEIGHTS, STACKS, read
 
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
-from loquent.tasks.blocks import published, rows
+from loquent.tasks.blocks import published, solvable
 from loquent.tasks.blocks.board import board_to_json, tower_block
+from loquent.tasks.blocks.geometry import making, nearest, rings, tables
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.rows import RowOptions, load
 from loquent.tasks.blocks.sources import builtin
 from loquent.tasks.blocks.sources.builtin import parts
 from loquent.tasks.blocks.statements import boards, drawn, made
 
+# the code that made geometry/tables.npz
+TABLES_SOURCE = "35951c5a34b9c1ddd6ea3862295356e5314faa6b0a3b81c0810139d70f034bab"
 BOTH = pytest.mark.parametrize("appearance", ["tower", "scatter"])
 
 
@@ -51,17 +59,28 @@ def test_every_sentence_has_a_second_reading(appearance):
         reading(row["sentence"])
 
 
-def forget():
-    for cached in (builtin.drawn.statements, builtin.splits, rows._load):
-        cached.cache_clear()
-
-
 @BOTH
 def test_the_statements_are_equal_in_every_process(appearance):
-    forget()
-    once = load(RowOptions(appearance=appearance))
-    forget()
-    assert load(RowOptions(appearance=appearance)) == once
+    code = (
+        "from loquent.core.values import digest\n"
+        "from loquent.tasks.blocks.rows import RowOptions, load\n"
+        "for start in ('scratch', 'flip_it'):\n"
+        f"    splits = load(RowOptions(appearance={appearance!r}, start=start))\n"
+        "    rows = {name: tuple((r.id, r.fields) for r in split) for name, split in splits.items()}\n"
+        "    print(digest(rows, 64))\n"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert printed[0] == printed[1]
+    assert len(set(printed[0].split())) == 2
 
 
 def test_programs_about_towers_agree_with_the_second_reading_on_random_boards():
@@ -147,8 +166,42 @@ def test_a_file_of_other_statements_is_refused(tmp_path, monkeypatch):
     arrays["tower_digest"] = arrays["scatter_digest"]
     np.savez(tmp_path / "made.npz", **arrays)
     monkeypatch.setattr(made, "FILE", tmp_path / "made.npz")
+    with pytest.raises(LoquentError, match="has the SHA-256"):
+        made.Made("tower")
+    monkeypatch.setattr(made, "SHA256", hashlib.sha256(made.FILE.read_bytes()).hexdigest())
     with pytest.raises(LoquentError, match="belongs to other statements; install the package again"):
         made.Made("tower")
+
+
+@pytest.mark.parametrize(("module", "name"), [(boards, "STEPS"), (solvable, "TRIED"), (tables, "SHA256")])
+def test_a_file_of_other_constants_is_refused(monkeypatch, module, name):
+    monkeypatch.setattr(module, name, getattr(module, name) * 2)
+    with pytest.raises(LoquentError, match="belongs to other statements"):
+        made.Made("tower")
+
+
+def test_the_digest_holds_what_a_statement_is_about(monkeypatch):
+    first, *others = drawn.statements("tower")
+    changed = (dataclasses.replace(first, about=(*first.about, (0,))), *others)
+    monkeypatch.setattr(drawn, "statements", lambda appearance: changed)
+    with pytest.raises(LoquentError, match="belongs to other statements"):
+        made.Made("tower")
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions write syntax trees in other ways")
+def test_the_files_were_made_by_the_code_as_it_is(tmp_path):
+    """After a change of the code make the file again, or show that the change has no effect (slow test)."""
+    with np.load(made.FILE) as file:
+        assert file["source"].tobytes().hex() == made.source_digest(made.source_files())
+    geometry = [Path(each.__file__) for each in (making, nearest, rings)]
+    assert made.source_digest(geometry) == TABLES_SOURCE
+    one, other = tmp_path / "one.py", tmp_path / "other" / "one.py"
+    other.parent.mkdir()
+    one.write_text('"""Text."""\nA = 1  # remark\n')
+    other.write_text("A = 1\n")
+    assert made.source_digest([one]) == made.source_digest([other])
+    other.write_text("A = 2\n")
+    assert made.source_digest([one]) != made.source_digest([other])
 
 
 def test_no_board_makes_many_of_the_sentences_about_towers_true():

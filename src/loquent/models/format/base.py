@@ -249,7 +249,7 @@ class Format(ABC):
             ids = tuple(turn.tokens.ids.tolist())
         else:
             ids = self.encoder.encode(self._lead + turn.text, pen.fresh or self._fresh_answers) + (
-                self._ending if turn.stopped == "end" else ()
+                self._ending if turn.stopped in ("end", "forced") else ()
             )
         ended = bool(ids) and ids[-1] in self.end
         pen.owed = self._after if ended else self._ending + self._after

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.nn.functional import gelu
 
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Task
@@ -40,9 +39,8 @@ class Network(nn.Module):
         settings = inputs.settings
         self.encoder = encoders.build(inputs)
         self.own = encoders.build(inputs) if settings.critic == "network" else None  # the critic's encoder
-        width = self.encoder.width
-        self.policy_hidden, self.value_hidden = nn.Linear(width, width), nn.Linear(width, width)
-        self.policy, self.value = nn.Linear(width, sum(sizes)), nn.Linear(width, 1)
+        self.policy_hidden, self.value_hidden, widths = encoders.hidden(self.encoder)
+        self.policy, self.value = nn.Linear(widths[0], sum(sizes)), nn.Linear(widths[1], 1)
         self.sizes, self.bounded = list(sizes), settings.value == "tanh"
         for head, gain in ((self.policy, 0.01), (self.value, 1.0)):
             nn.init.orthogonal_(head.weight, gain)
@@ -51,9 +49,9 @@ class Network(nn.Module):
     def forward(self, features: Mapping[str, Tensor]) -> tuple[tuple[Tensor, ...], Float[Tensor, " N"]]:
         """The logits, f[N, size] for each of `sizes`, and the values."""
         state = self.encoder(features)
-        logits = self.policy(gelu(self.policy_hidden(state))).split(self.sizes, 1)
+        logits = self.policy(self.policy_hidden(state)).split(self.sizes, 1)
         other = state if self.own is None else self.own(features)
-        value = self.value(gelu(self.value_hidden(other)))[:, 0]
+        value = self.value(self.value_hidden(other))[:, 0]
         return logits, value.tanh() if self.bounded else value
 
 

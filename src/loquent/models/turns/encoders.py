@@ -48,5 +48,14 @@ def build(inputs: Inputs) -> Any:
     return kinds[inputs.settings.network](inputs)
 
 
+def hidden(encoder: Any) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
+    """The layers of the policy and of the value function behind the state of an encoder, and their widths."""
+    if isinstance(encoder, Picture | Vilt):
+        return encoder.hidden()
+    width = encoder.width
+    policy, value = (nn.Sequential(nn.Linear(width, width), nn.GELU()) for _ in range(2))
+    return policy, value, (width, width)
+
+
 def _with_numbers(state: Tensor, features: Mapping[str, Tensor]) -> Tensor:
     return torch.cat([state, features["numbers"]], 1) if "numbers" in features else state

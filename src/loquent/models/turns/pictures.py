@@ -9,7 +9,7 @@ from itertools import pairwise
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import leaky_relu, relu
+from torch.nn.functional import relu
 
 from loquent.models.turns.inputs import Inputs
 from loquent.models.turns.sentences import Block, sentence_encoder, sentence_of
@@ -18,17 +18,17 @@ CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (32, 3, 1))  # channels, kernel, stride;
 
 
 class Picture(nn.Module):
-    """Three convolutions on an image, then layers with the vector of the sentence beside.
+    """Three convolutions and a layer on an image, beside the vector of the sentence and the numbers.
 
-    With `features` of a frozen BERT and numbers: [target] it is close to C+BERT of lilGym, whose policy and
-    value have layers of their own that read BERT's vector without a projection.
+    The policy and the value function have hidden layers of their own (`hidden`). With `features` of a frozen
+    BERT, whose vector is read as it is, numbers: [target], width 512 and two layers this is C+BERT of lilGym.
     """
 
     def __init__(self, inputs: Inputs) -> None:
         super().__init__()
         settings, space = inputs.settings, inputs.space
         assert space is not None
-        self.width = width = settings.width
+        width = settings.width
         channels, layers = space.shape[2], []
         for out, kernel, stride in CONVOLUTIONS:
             layers.append(nn.Conv2d(channels, out, kernel, stride))
@@ -37,22 +37,39 @@ class Picture(nn.Module):
         with torch.no_grad():
             size = self._convolved(torch.zeros(1, *space.shape)).shape[1]
         self.image = nn.Linear(size, width)
-        self.sentence = sentence_encoder(inputs)
+        for layer in (*self.convolutions, self.image):
+            nn.init.orthogonal_(layer.weight, nn.init.calculate_gain("relu"))
+            nn.init.zeros_(layer.bias)
+        frozen = inputs.featurizer
+        self.sentence = sentence_encoder(inputs) if frozen is None else None
         self.numbers = nn.Embedding(2, 32) if settings.numbers else None
-        joined = 2 * width + 32 * len(settings.numbers)
-        sizes = [joined, *[width] * settings.layers]
-        self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        sentence = width if frozen is None else frozen.dimension
+        self.sizes = [width + sentence + 32 * len(settings.numbers), *[width] * settings.layers]
+        self.width = self.sizes[0]
 
     def forward(self, features: Mapping[str, Tensor]) -> Float[Tensor, "N d"]:
         """The state of each observation."""
-        states, _, index = self.sentence(sentence_of(features))
-        parts = [relu(self.image(self._convolved(features["image"]))), states[:, 0].index_select(0, index)]
+        parts = [relu(self.image(self._convolved(features["image"]))), self._sentence(features)]
         if self.numbers is not None:
             parts.append(self.numbers((features["numbers"] > 0).long()).flatten(1))
-        state = torch.cat(parts, 1)
-        for layer in self.hidden:
-            state = leaky_relu(layer(state))
-        return state
+        return torch.cat(parts, 1)
+
+    def hidden(self) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
+        """The layers of the policy and of the value function behind the state, and their widths."""
+        policy, value = (
+            nn.Sequential(
+                *(part for a, b in pairwise(self.sizes) for part in (nn.Linear(a, b), nn.LeakyReLU()))
+            )
+            for _ in range(2)
+        )
+        return policy, value, (self.sizes[-1], self.sizes[-1])
+
+    def _sentence(self, features: Mapping[str, Tensor]) -> Float[Tensor, "N s"]:
+        if self.sentence is None:
+            return sentence_of(features)
+        states, _, index = self.sentence(sentence_of(features))
+        vectors: Tensor = states[:, 0].index_select(0, index)
+        return vectors
 
     def _convolved(self, image: Tensor) -> Float[Tensor, "N s"]:
         state = image.permute(0, 3, 1, 2).float() / 255

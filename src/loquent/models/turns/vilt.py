@@ -53,6 +53,11 @@ class Vilt(nn.Module):
             ).pooler_output
         return torch.cat([state, features["numbers"]], 1) if "numbers" in features else state
 
+    def hidden(self) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
+        """The policy reads the state itself; the value function has a layer of twice the width (lilGym)."""
+        layers = (nn.Linear(self.width, 2 * self.width), nn.LayerNorm(2 * self.width), nn.GELU())
+        return nn.Identity(), nn.Sequential(*layers), (self.width, 2 * self.width)
+
 
 def scaled(height: int, wide: int, shortest: int, patch: int) -> tuple[int, int]:
     """The size in which ViLT's processor gives an image of height x wide pixels to the model."""

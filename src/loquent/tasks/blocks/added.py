@@ -13,24 +13,26 @@ from loquent.tasks.blocks.programs.program import compile_program
 FIELDS = ("sentence", "program", "target", "board", "template")
 
 
-def checked(fields: Mapping[str, Any], tower: bool) -> Record:
-    """The fields of a row; `target` is True and `board` empty by default.
+def checked(fields: Mapping[str, Any], tower: bool, flip: bool = False) -> Record:
+    """The fields of a row; `board` is empty by default, and `target` True or the value to flip to.
 
     Args:
         fields: `sentence`, `program`, `target`, and `board`: three lists of items, each an object in the
             published form or [x, y, shape, color, size] in numbers.
         tower: whether the board must consist of towers.
+        flip: whether the target is the opposite of the program's value on the board.
 
     Raises:
-        BadRow: a field is missing, unknown or invalid, or the program has no truth value on the board.
+        BadRow: a field is missing, unknown or invalid, the program has no truth value on the board, or
+            there is nothing to flip.
     """
     if unknown := [name for name in fields if name not in FIELDS]:
         raise BadRow(f"a row of blocks has no field {unknown[0]!r}; fields: {', '.join(FIELDS)}")
     for name in ("sentence", "program"):
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise BadRow(f"{name} = {fields.get(name)!r:.80}: must be a text that is not empty")
-    target, template = fields.get("target", True), fields.get("template", "")
-    if not isinstance(target, bool):
+    target, template = fields.get("target"), fields.get("template", "")
+    if target is not None and not isinstance(target, bool):
         raise BadRow(f"target = {target!r:.80} is {kind_of(target)}; it must be true or false")
     if not isinstance(template, str):
         raise BadRow(f"template = {template!r:.80} is {kind_of(template)}; it must be a text")
@@ -39,9 +41,16 @@ def checked(fields: Mapping[str, Any], tower: bool) -> Record:
         what = "board: every box must hold one stack of at most 4 medium squares at x = 40"
         raise BadRow(f"{what}; set appearance = 'scatter' for other boards")
     try:
-        compile_program(fields["program"].strip())(board)
+        truth = compile_program(fields["program"].strip())(board)
     except ProgramError as error:
         raise BadRow(f"program: {error}") from error
+    if flip and target is truth:
+        raise BadRow(
+            f"target = {target}: the statement is {str(truth).lower()} on the board already, and start = "
+            "'flip_it' changes its value; leave target out, or give another board"
+        )
+    if target is None:
+        target = not truth if flip else True
     sentence, program = fields["sentence"], fields["program"].strip()
     return Record(sentence=sentence, program=program, target=target, board=board, template=template)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.errors import ProgramError
+from loquent.errors import BadRow, ProgramError
 from loquent.tasks.blocks import fixed, published, solvable
 from loquent.tasks.blocks.board import EMPTY_BOARD, Board
 from loquent.tasks.blocks.edits.base import ADD
@@ -27,24 +27,30 @@ def examine(folder: Path) -> tuple[list[str], dict[str, Any]]:
     The data have, over all files with boards, `total` labels and `agree`, those that the programs give.
     `constant_true` and `constant_false` list programs about towers with one value on all 1,771,561 boards.
     `files` has for each file its counts, its `differences` from the published one, and the ids that
-    `disagree` with their labels. Files from scratch also have `edits`, the number of statements by their
-    additions, and the ids that are `true_at_start` or `unsolvable` within ten edits, or whose programs
-    `failed`. For towers, additions are the fewest and the unsolvable ones are proved; for scattered items, a
-    search found them. Files of towers from scratch also have `blind`, what an agent that reads no sentence
-    reaches: the `additions` of the best fixed sequence that a search finds for the file, the `share` of its
-    statements that are true after them, and `chosen_on_training`, the share after the best sequence of the
-    training file, if that is there. `problems` is empty if all labels agree, no program failed, and no file
-    differs.
+    `disagree` with their labels; a file that cannot be read has its `problem` alone. Files from scratch also
+    have `edits`, the number of statements by their additions, and the ids that are `true_at_start` or
+    `unsolvable` within ten edits, or whose programs `failed`. For towers, additions are the fewest and the
+    unsolvable ones are proved; for scattered items, a search found them. Files of towers from scratch also
+    have `blind`, what an agent that reads no sentence reaches: the `additions` of the best fixed sequence
+    that a search finds for the file, the `share` of its statements that are true after them, and
+    `chosen_on_training`, the share after the best sequence of the training file, if that is there.
+    `problems` is empty if all files can be read, all labels agree, no program failed, and no file differs.
+    `remarks` name the files whose statements could not be compared with the published ones.
 
     Raises:
-        BadRow: the folder has no published file, or one cannot be read.
+        BadRow: the folder has no published file.
     """
     report: dict[str, Any] = {"total": 0, "agree": 0, "constant_true": [], "constant_false": []}
     files: dict[str, dict[str, Any]] = {}
-    lines, problems = [], []
+    lines, problems, remarks = [], [], []
     trained: Board | None = None
     for path in published.find_all(folder):
-        file = published.read(path)
+        try:
+            file = published.read(path)
+        except BadRow as error:
+            files[path.name] = {"problem": str(error)}
+            problems.append(f"{path.name}: {error}")
+            continue
         appearance, start, split = file.name.split("_")
         found = _solved(file, report) if start == "scratch" else _agreeing(file, report)
         if (appearance, start) == ("tower", "scratch"):
@@ -55,11 +61,12 @@ def examine(folder: Path) -> tuple[list[str], dict[str, Any]]:
         files[path.name] = {**counts, "differences": file.differences, **found}
         lines += [f"{path.name}: {len(file.statements):,} statements, {contexts:,} contexts", *_shown(found)]
         wrong = [f"{each}: the program disagrees with the label" for each in found["disagree"]]
+        remarks += [f"{path.name}: {each}" for each in file.remarks]
         problems += [f"{path.name}: {each}" for each in (*file.differences, *wrong, *found["failed"])]
     lines += [f"{name}: {_joined(report[name])}" for name in ("constant_true", "constant_false")]
-    lines += problems
+    lines += [*remarks, *problems]
     lines.append(f"agree: {report['agree']:,} of {report['total']:,} labels")
-    return lines, {**report, "files": files, "problems": problems}
+    return lines, {**report, "files": files, "remarks": remarks, "problems": problems}
 
 
 def _agreeing(file: PublishedFile, report: dict[str, Any]) -> dict[str, Any]:

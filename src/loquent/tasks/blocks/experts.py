@@ -48,37 +48,39 @@ class Planner:
     Args:
         edits: the action set.
         apply: the board after a legal edit.
+        most: the most edits of a plan.
     """
 
-    def __init__(self, edits: Edits, apply: Apply) -> None:
-        self.edits, self.apply = edits, apply
+    def __init__(self, edits: Edits, apply: Apply, most: int) -> None:
+        self.edits, self.apply, self.most = edits, apply, most
         self._find = lru_cache(maxsize=PLANS)(self._search)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Planner, (self.edits, self.apply)  # the cached plans are left behind
+        return Planner, (self.edits, self.apply, self.most)  # the cached plans are left behind
 
     def next(self, program: Program, target: bool, first: Board, board: Board, left: int) -> int:
         """The next action: along the plan from the first board, or else along a plan from the current one.
 
-        `stop` where the statement has the wanted value, and where the search finds nothing.
+        `stop` where the statement has the wanted value, and where no plan is short enough.
 
         Args:
             left: the number of actions left, `stop` included.
         """
-        if program(board) == target:
+        if program.has(target, board):
             return STOP
-        plan = self.plan(program, target, first)
-        before = [first, *(after for _, after in plan)] if plan else []
-        if board not in before[:-1] or len(before) - before.index(board) > left:
-            plan, before = self.plan(program, target, board), [board]
-        return plan[before.index(board)][0] if plan else STOP
+        plan = self.plan(program, target, first) or ()
+        before = [first, *(after for _, after in plan[:-1])]
+        rest: Plan | None = plan[before.index(board) :] if board in before else None
+        if not rest or len(rest) >= left:
+            rest = self.plan(program, target, board)
+        return rest[0][0] if rest and len(rest) < left else STOP
 
     def plan(self, program: Program, target: bool, board: Board) -> Plan | None:
         """Edits after which the statement has the value `target`; None where the search finds none."""
         return self._find(program, target, board)
 
     def _search(self, program: Program, target: bool, board: Board) -> Plan | None:
-        if program(board) == target:
+        if program.has(target, board):
             return ()
         if isinstance(self.edits, PlacedEdits):
             return self._scatter(program, target, board, self.edits)
@@ -88,7 +90,9 @@ class Planner:
         """Breadth first over the boards of towers."""
         seen = {_unordered(board)}
         front: list[tuple[Board, Plan]] = [(board, ())]
-        while front and len(seen) < TOWER_WORK:
+        for _ in range(self.most):
+            if len(seen) >= TOWER_WORK:
+                break
             following: list[tuple[Board, Plan]] = []
             for current, plan in front:
                 for i in range(1, len(self.edits)):
@@ -100,7 +104,7 @@ class Planner:
                         continue
                     seen.add(name)
                     longer = (*plan, (i, after))
-                    if program.compute(after) == target:
+                    if program.has(target, after):
                         return longer
                     following.append((after, longer))
             front = following
@@ -108,16 +112,18 @@ class Planner:
 
     def _scatter(self, program: Program, target: bool, board: Board, edits: PlacedEdits) -> Plan | None:
         """All single edits, then random sequences."""
+        if self.most < 1:
+            return None
         work = SCATTER_WORK
         for i in _candidates(edits, board):
             work -= 1
             after = self.apply(board, i)
-            if program.compute(after) == target:
+            if program.has(target, after):
                 return ((i, after),)
         rng = Key(0, ("blocks", "expert", program.text, digest(board))).generator()
         best: Plan | None = None
         while work > 0:
-            plan, tried = self._walk(program, target, board, edits, rng, len(best) - 1 if best else 10)
+            plan, tried = self._walk(program, target, board, edits, rng, len(best) - 1 if best else self.most)
             work -= tried
             if plan is not None:
                 plan, tried = self._shortened(program, target, board, plan)
@@ -154,7 +160,7 @@ class Planner:
                 return None, tried
             board = self.apply(board, i)
             plan = (*plan, (i, board))
-            if program.compute(board) == target:
+            if program.has(target, board):
                 return plan, tried + 1
         return None, most
 
@@ -165,7 +171,7 @@ class Planner:
             shorter = self._replayed(first, [i for n, (i, _) in enumerate(plan) if n != place])
             if shorter is not None:
                 tried += 1
-                if program.compute(shorter[-1][1] if shorter else first) == target:
+                if program.has(target, shorter[-1][1] if shorter else first):
                     plan = shorter
                     continue
             place += 1

@@ -15,7 +15,7 @@ from loquent.tasks.blocks import solvable
 from loquent.tasks.blocks.published import APPEARANCES
 from loquent.tasks.blocks.sources import builtin, files
 
-STARTS = ("scratch", "flip_it")
+SCRATCH, FLIP_IT = STARTS = ("scratch", "flip_it")
 
 
 @dataclass(frozen=True, kw_only=True)

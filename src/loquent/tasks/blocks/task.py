@@ -6,7 +6,8 @@ Action       towers: `add black left`, `remove left`, `stop`. Scattered items: `
 Reward       answer: 1 for stopping at the wanted truth value; -1 for stopping at the other, for an invalid
              action and (rules "paper") at the turn limit. edit: 1 per edit, with weight -0.1.
 Ends         "right", "wrong", "invalid", "out of turns"; rules "legacy" also end "right at the limit" and
-             "wrong at the limit". All are rules, so nothing is bootstrapped.
+             "wrong at the limit"; "no value" where the program of a row has no value on the last board, which
+             earns what "wrong" earns. All are rules, so nothing is bootstrapped.
 Rows         `sentence`, its logical form `program`, the wanted value `target`, the first `board` and the
              `template` of the sentence: built-in, or the published files.
 Paper        arXiv:2211.01994, sections 3 and 4.
@@ -22,7 +23,7 @@ from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import EMPTY, Record, digest
-from loquent.errors import UnknownName
+from loquent.errors import ProgramError, UnknownName
 from loquent.tasks.blocks import describe, rows, rules
 from loquent.tasks.blocks.added import checked
 from loquent.tasks.blocks.board import Board, Box
@@ -31,9 +32,9 @@ from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.experts import Planner
 from loquent.tasks.blocks.pictures import terminal
-from loquent.tasks.blocks.programs.program import compile_program
+from loquent.tasks.blocks.programs.program import Program, compile_program
 
-RIGHT, WRONG, INVALID = "right", "wrong", "invalid"
+RIGHT, WRONG, INVALID, NO_VALUE = "right", "wrong", "invalid", "no value"
 LATE = {RIGHT: "right at the limit", WRONG: "wrong at the limit"}  # rules "legacy"
 NO_ACTION = "no action"
 WON, LOST, EDITED = Record(answer=1.0), Record(answer=-1.0), Record(edit=1.0)
@@ -116,7 +117,7 @@ class Blocks(Task):
             TowerEdits() if self.tower else GridEdits() if options.actions == "grid" else PlacedEdits(1)
         )
         self._splits: dict[str, tuple[Row, ...]] = {}
-        self._planner = Planner(self.actions, self._applied)
+        self._planner = Planner(self.actions, self._applied, options.horizon - 1)
         self.spec = replace(
             self.spec,
             instruction=describe.instruction(options.appearance, options.actions, options.horizon)
@@ -139,8 +140,11 @@ class Blocks(Task):
         return self._splits[split]
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `sentence`, `program`, `target` and `board`; BadRow where they are invalid."""
-        record = checked(fields, self.tower)
+        """A row from `sentence`, `program`, `target` and `board`; BadRow where they are invalid.
+
+        With start = "flip_it" the target is the opposite of the statement's value on the board.
+        """
+        record = checked(fields, self.tower, self.options.start == rows.FLIP_IT)
         return Row(f"added:{digest(record, 16)}", record)
 
     def first(self, row: Row, rng: Key) -> Opening:
@@ -175,9 +179,10 @@ class Blocks(Task):
             observation = self._observation(after, "")
             if edit.type != STOP:
                 return Outcome(after, observation, EDITED if self.legacy else LOST, OUT_OF_TURNS)
-            ended = RIGHT if self.satisfied(state) else WRONG
+            ended = ending(row_program(state), state.row["target"], state.board)
             rewards = WON if ended == RIGHT else LOST
-            return Outcome(after, observation, rewards, LATE[ended] if last and self.legacy else ended)
+            late = last and self.legacy
+            return Outcome(after, observation, rewards, LATE.get(ended, ended) if late else ended)
         box = self.edited(state.board[edit.box], edit)
         after = State(state.row, rules.with_box(state.board, edit.box, box), turn)
         text = describe.line(edit.box, box, self._appearance)
@@ -186,13 +191,13 @@ class Blocks(Task):
     def expert(self, state: State) -> str:
         """The next edit of a plan that a bounded search finds, or `stop`; see `experts`."""
         row, left = state.row, self._horizon - state.turn
-        program = compile_program(row["program"])
+        program = row_program(state)
         return self.actions.text(self._planner.next(program, row["target"], row["board"], state.board, left))
 
     def solution(self, state: State) -> str | None:
         """Edits of the first board and `stop`, separated by "; "; None where the search finds none."""
         row = state.row
-        plan = self._planner.plan(compile_program(row["program"]), row["target"], row["board"])
+        plan = self._planner.plan(row_program(state), row["target"], row["board"])
         return None if plan is None else "; ".join([*(self.actions.text(i) for i, _ in plan), "stop"])
 
     def _applied(self, board: Board, i: int) -> Board:
@@ -219,28 +224,53 @@ class Blocks(Task):
         return goal + terminal.coloured(board) + items
 
     def truth(self, state: State) -> bool:
-        """The truth value of the statement on the current board."""
-        return compile_program(state.row["program"])(state.board)
+        """The truth value of the statement on the current board.
+
+        Raises:
+            ProgramError: the program has no value there.
+        """
+        return row_program(state)(state.board)
 
     def satisfied(self, state: State) -> bool:
         """Whether the statement has the wanted truth value, so that `stop` earns 1."""
-        return self.truth(state) == state.row["target"]
+        return ending(row_program(state), state.row["target"], state.board) == RIGHT
 
     def finishing(self, state: State) -> str | None:
         """`stop` where the statement has the wanted truth value."""
         return self.actions.text(0) if self.satisfied(state) else None
 
     def info(self, state: State, ended: str | None) -> Mapping[str, Any]:
-        """After the end: `truth` where the agent stopped, `accuracy` (0 or 1), `invalid_reason`."""
+        """After the end: `truth` where the agent stopped, `accuracy` (0 or 1), `invalid_reason`.
+
+        After the ending "no value" also `program_error`, the message.
+        """
         if ended is None:
             return EMPTY
         right = bool(self.succeeded(ended))
         info = {"accuracy": float(right), "invalid_reason": state.invalid or None}
         if right or ended in (WRONG, LATE[WRONG]):
             info["truth"] = state.row["target"] == right
+        if ended == NO_VALUE:
+            try:
+                row_program(state)(state.board)
+            except ProgramError as error:
+                info["program_error"] = str(error)
         return info
 
     def _observation(self, state: State, text: str) -> Observation:
         row, board = state.row, state.board
         fields = Record(sentence=row["sentence"], target=row["target"], board=board, turn=state.turn)
         return Observation(text, fields, self.actions.legal(board))
+
+
+def row_program(state: State) -> Program:
+    """The program of the statement of an episode."""
+    return compile_program(state.row["program"])
+
+
+def ending(program: Program, target: bool, board: Board) -> str:
+    """How `stop` ends an episode on a board: "right", "wrong", or "no value" where the program has none."""
+    try:
+        return RIGHT if program(board) == target else WRONG
+    except ProgramError:
+        return NO_VALUE

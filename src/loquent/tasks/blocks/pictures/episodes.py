@@ -14,6 +14,7 @@ from loquent.tasks.blocks.board import (
     TOWER_Y,
     Board,
     Item,
+    is_tower_board,
     tower_block,
 )
 from loquent.tasks.blocks.edits.placed import SIZE_NAMES
@@ -55,12 +56,16 @@ def pictures(texts: Sequence[str]) -> list[str]:
 
 
 def svg(board: Board) -> str:
-    """The picture of a board as SVG, with its items as shapes."""
+    """The picture of a board as SVG, with its items as shapes.
+
+    A block of a tower is drawn without its uppermost pixel, so that small pictures show the gaps too.
+    """
+    cut = int(is_tower_board(board))
     shapes = [f'<rect width="{tiles.WIDTH}" height="{tiles.HEIGHT}" fill="{_color(tiles.SEPARATOR)}"/>']
     for i, box in enumerate(board):
         left = tiles.PITCH * i
         shapes.append(f'<rect x="{left}" width="100" height="100" fill="{_color(tiles.BACKGROUND)}"/>')
-        shapes += [_shape(item, left) for item in box]
+        shapes += [_shape(item, left, cut) for item in box]
     view = f"0 0 {tiles.WIDTH} {tiles.HEIGHT}"
     return f'<svg class="picture" viewBox="{view}" role="img" aria-label="the board">{"".join(shapes)}</svg>'
 
@@ -82,13 +87,13 @@ def _items(text: str, left: int) -> tuple[Item, ...] | None:
     return tuple(items)
 
 
-def _shape(item: Item, left: int) -> str:
+def _shape(item: Item, left: int, cut: int) -> str:
     x, y, size, fill = item.x + left, item.y, item.size, f'fill="{_color(tiles.COLORS[item.color])}"'
     if item.shape == 0:
         radius = size / 2
         return f'<circle cx="{x + radius:g}" cy="{y + radius:g}" r="{radius:g}" {fill}/>'
     if item.shape == 1:
-        return f'<rect x="{x}" y="{y}" width="{size}" height="{size}" {fill}/>'
+        return f'<rect x="{x}" y="{y + cut}" width="{size}" height="{size - cut}" {fill}/>'
     points = f"{x + size / 2:g},{y} {x},{y + size} {x + size},{y + size}"
     return f'<polygon points="{points}" {fill}/>'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, Board, Box
+from loquent.tasks.blocks.board import BOX_SIDE, COLORS, Board, Box, is_tower_board
 from loquent.tasks.blocks.geometry.rings import kind_of
 from loquent.tasks.blocks.pictures.sprites import sprite
 
@@ -18,8 +18,12 @@ HALF_BLOCK, SEPARATOR, PLAIN = "\u2580", "  ", "\x1b[0m"
 
 
 def coloured(board: Board) -> str:
-    """The boxes side by side on grey; a character shows two squares of 5 x 5 pixels."""
-    boxes = [_cells(box, HEIGHT // 2) for box in board]
+    """The boxes side by side on grey; a character shows two squares of 5 x 5 pixels.
+
+    The blocks of a tower are drawn 5 pixels apart, so that each can be seen.
+    """
+    shown = [_apart(box) for box in board] if is_tower_board(board) else board
+    boxes = [_cells(box, HEIGHT // 2) for box in shown]
     lines = []
     for row in range(0, BOX_SIDE // WIDTH, 2):
         parts = (
@@ -40,6 +44,11 @@ def letters(board: Board) -> str:
         for row in range(BOX_SIDE // HEIGHT)
     )
     return "\n".join(lines) + "\n"
+
+
+def _apart(box: Box) -> Box:
+    """A tower with gaps of 5 pixels in place of 1."""
+    return tuple(item._replace(y=item.y - 4 * level) for level, item in enumerate(box))
 
 
 def _cells(box: Box, height: int) -> list[list[int]]:

@@ -46,6 +46,13 @@ class Program:
         """
         return _truth(self, board)
 
+    def has(self, value: bool, board: Board) -> bool:
+        """Whether this is the value on a board; False where the program has no value. Always computed."""
+        try:
+            return self.compute(board) == value
+        except ProgramError:
+            return False
+
     def compute(self, board: Board) -> bool:
         """The same, always computed."""
         try:

@@ -1,12 +1,15 @@
 """What takes long to compute of the built-in statements, made once: boards of flip-it rows, and solvability.
 
-`python -m loquent.tasks.blocks.statements.made FILE` computes `made.npz` again from the statements.
+`python -m loquent.tasks.blocks.statements.made FILE` computes `made.npz` again from the statements; then set
+`SHA256`. A test fails where the code that computes it has changed since (`source_digest`).
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import sys
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,15 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
-from loquent.tasks.blocks import solvable
+from loquent.tasks.blocks import board as board_module
+from loquent.tasks.blocks import programs, rules, solvable
 from loquent.tasks.blocks.board import EMPTY_BOARD, Board, Item
+from loquent.tasks.blocks.geometry import tables
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.statements import boards, drawn
 
 FILE = Path(__file__).with_name("made.npz")
+SHA256 = "127b74a377df100f5d13f4a5151fb60e0057a67ceefc5d6369751414cf2b4132"
 
 Pair = tuple[Board, Board]
 
@@ -35,10 +41,15 @@ class Made:
         unsolvable: the numbers of the statements that no board within ten edits of the empty one makes true.
 
     Raises:
-        LoquentError: the file belongs to other statements.
+        LoquentError: the file is damaged, or belongs to other statements or constants.
     """
 
     def __init__(self, appearance: str) -> None:
+        found = hashlib.sha256(FILE.read_bytes()).hexdigest()
+        if found != SHA256:
+            raise LoquentError(
+                f"{FILE} has the SHA-256 {found[:12]}, not {SHA256[:12]}; install the package again"
+            )
         with np.load(FILE, allow_pickle=False) as file:
             numbers, first, counts, items, unsolvable, digest = (
                 file[f"{appearance}_{name}"]
@@ -86,12 +97,36 @@ def make(appearance: str) -> dict[str, NDArray[np.generic]]:
     }
 
 
+def source_files() -> list[Path]:
+    """The files of the code that the boards and the solvability depend on, besides the statements."""
+    language = sorted(Path(programs.__path__[0]).glob("*.py"))
+    others = (board_module, rules, boards, solvable)
+    return [*language, *(Path(str(each.__file__)) for each in others)]
+
+
+def source_digest(files: Iterable[Path]) -> str:
+    """The SHA-256 of the syntax trees of Python files, without comments and docstrings."""
+    digest = hashlib.sha256()
+    for file in files:
+        tree = ast.parse(file.read_bytes())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+                node.body = node.body[1:]
+        digest.update(f"{file.name}\n{ast.unparse(tree)}\n".encode())
+    return digest.hexdigest()
+
+
 def _digest(appearance: str) -> bytes:
-    """The SHA-256 of the numbers and programs of the statements."""
-    content = "\n".join(f"{each.number} {each.program}" for each in drawn.statements(appearance))
-    return hashlib.sha256(content.encode()).digest()
+    """The SHA-256 of the statements, of what they are about, of constants, and of the tables of geometry."""
+    constants = (
+        (drawn.SEED, boards.TRIES, boards.STEPS, boards.CELL, boards.FITTING, tables.SHA256),
+        (boards.MOST_ITEMS, boards.FEW_ITEMS, solvable.EDITS, solvable.TRIED, solvable.REMOVED),
+    )
+    statements = [(each.number, each.program, each.about) for each in drawn.statements(appearance)]
+    return hashlib.sha256(repr((constants, statements)).encode()).digest()
 
 
 if __name__ == "__main__":
-    arrays: dict[str, Any] = {**make("tower"), **make("scatter")}
+    source = np.frombuffer(bytes.fromhex(source_digest(source_files())), dtype=np.uint8)
+    arrays: dict[str, Any] = {**make("tower"), **make("scatter"), "source": source}
     np.savez_compressed(sys.argv[1], **arrays)

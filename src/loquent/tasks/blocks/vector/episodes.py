@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from loquent.core.live import Many
 from loquent.core.task import OUT_OF_TURNS, Row, Task
+from loquent.core.values import EMPTY
 from loquent.errors import BadSetting
 from loquent.tasks.blocks.edits.placed import GridEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.programs.program import Program, compile_program
-from loquent.tasks.blocks.task import INVALID, LATE, RIGHT, WRONG, Blocks
+from loquent.tasks.blocks.task import INVALID, LATE, RIGHT, Blocks, State, ending
 from loquent.tasks.blocks.vector.scattered import ScatterBoards
 from loquent.tasks.blocks.vector.towers import TowerBoards
 
@@ -39,13 +40,16 @@ class Episodes(Many):
                 'actions = "native" has no native vector environment; use vectorization_mode="sync"'
             )
         self._programs: list[Program | None] = [None] * count
+        self._rows = [EMPTY] * count
+        self._invalid = [""] * count  # why the last action was invalid
         self._sentences = [""] * count
         self._targets = np.zeros(count, dtype=np.int64)
         self._turns = np.zeros(count, dtype=np.int64)
 
     def start(self, place: int, row: Row) -> None:
         """Begin an episode on a row."""
-        fields = row.fields
+        fields = self._rows[place] = row.fields
+        self._invalid[place] = ""
         self._programs[place] = compile_program(fields["program"])
         self._sentences[place], self._targets[place] = fields["sentence"], fields["target"]
         self._turns[place] = 0
@@ -66,22 +70,24 @@ class Episodes(Many):
         for place in np.flatnonzero(active & (invalid | stops | last)).tolist():
             if invalid[place]:
                 answer[place], ended[place] = -1.0, INVALID
+                problem = self.task.actions.problem(self.boards.board(place), int(actions[place]))
+                self._invalid[place] = problem or ""
             elif stops[place]:
-                right = self.truth(place) == bool(self._targets[place])
-                rule = RIGHT if right else WRONG
-                answer[place] = 1.0 if right else -1.0
-                ended[place] = LATE[rule] if last[place] and self.task.legacy else rule
+                program = self._programs[place]
+                assert program is not None
+                rule = ending(program, bool(self._targets[place]), self.boards.board(place))
+                answer[place] = 1.0 if rule == RIGHT else -1.0
+                ended[place] = LATE.get(rule, rule) if last[place] and self.task.legacy else rule
             else:
                 ended[place] = OUT_OF_TURNS
                 if not self.task.legacy:
                     answer[place], edit[place] = -1.0, 0.0
         return {"answer": answer, "edit": edit}, ended
 
-    def truth(self, place: int) -> bool:
-        """The truth value of a place's statement on its current board."""
-        program = self._programs[place]
-        assert program is not None
-        return program(self.boards.board(place))
+    def info(self, place: int, ended: str) -> Mapping[str, Any]:
+        """As `Task.info` after the end of the episode in a place."""
+        row, board, turn = self._rows[place], self.boards.board(place), int(self._turns[place])
+        return self.task.info(State(row, board, turn, self._invalid[place]), ended)
 
     def observation(self) -> dict[str, Any]:
         """`sentence` (a tuple of n texts), `target` i64[n], and `objects` or `image` as in the view."""
