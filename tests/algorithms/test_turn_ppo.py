@@ -10,6 +10,7 @@ import torch
 from loquent import recipes
 from loquent.agents.turns import StopForcing, TurnAgent
 from loquent.algorithms.policy_gradient.turn_ppo import Config, TurnPPO, advantages, by_episode, step_size
+from loquent.core import episode
 from loquent.core.actions import Texts, bitset
 from loquent.core.options import dump
 from loquent.core.seeding import Key
@@ -18,7 +19,8 @@ from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.tokens.turns import turn_batch
 from loquent.models.turns.scored import Legality, ScoredTurns
-from loquent.rollout.loop import games, play
+from loquent.rollout.loop import games, play, replay
+from loquent.training import rollout_summary
 from loquent.training.trainer import Trainer
 
 FEATURES = {"kind": "hashed", "dimension": 16}
@@ -320,13 +322,28 @@ def test_forced_stops_have_the_log_probability_of_the_policy(tmp_path):
     plain = play(trainer.task, queue, player.agent, seed=0)
     at_goal = [
         (turn, answer)
-        for episode in episodes
-        for turn, answer in zip(episode.turns, episode.turns[1:])
+        for each in episodes
+        for turn, answer in zip(each.turns, each.turns[1:])
         if turn.observation is not None and turn.observation.fields["place"] == 3
     ]
     assert at_goal
     asked = [answer for _, answer in at_goal if answer.seat == "agent"]
     assert {answer.text for answer in asked} == {"stop"}
+    assert {answer.stopped for answer in asked} == {"end", "forced"}  # the policy itself stops at times
+    assert {turn.stopped for each in plain for turn in each.turns} == {"end"}
+    logged = rollout_summary.turns(episodes, trainer.weights, trainer.task.spec)
+    forced = [any(turn.stopped == "forced" for turn in each.turns) for each in episodes]
+    own = [e.ended == "reached" and not own for e, own in zip(episodes, forced, strict=True)]
+    assert logged["rollout/forced"] == pytest.approx(np.mean(forced))
+    assert logged["rollout/success_unforced"] == pytest.approx(np.mean(own))
+    assert logged["rollout/success"] == pytest.approx(np.mean(forced) + np.mean(own))
+    assert "rollout/forced" not in rollout_summary.turns(plain, trainer.weights, trainer.task.spec)
+    kept = tmp_path / "episodes.jsonl"
+    episode.write(kept, episodes)
+    assert list(episode.read(kept)) == episodes  # the mark is on disk too
+    first = episodes[forced.index(True)]
+    row = next(row for row in trainer.task.rows("train") if row.id == first.row)
+    assert replay(trainer.task, first, row) == first
     assert sum(e.ended == "reached" for e in episodes) > sum(e.ended == "reached" for e in plain)
     batch = turn_batch(episodes, trainer.actor.inputs, trainer.task.actions, trainer.weights)
     turns = trainer.actor.score(batch)

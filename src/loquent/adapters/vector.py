@@ -244,5 +244,10 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
             infos["is_success"] = np.array([rule in self.task.spec.success for rule in ended])
             infos["_is_success"] = over
         for place in np.flatnonzero(over).tolist():
-            infos = self._add_info(infos, dict(self.many.info(place, ended[place] or "")), place)
+            for name, value in self.many.info(place, ended[place] or "").items():
+                kind = type(value) if type(value) in (bool, int, float) else object
+                if name not in infos:
+                    infos[name] = np.full(self.num_envs, None if kind is object else kind(), dtype=kind)
+                    infos[f"_{name}"] = np.zeros(self.num_envs, dtype=np.bool_)
+                infos[name][place], infos[f"_{name}"][place] = value, True
         return infos

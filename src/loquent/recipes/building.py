@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from loquent.core import registry
 from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import COMMAND_LINE, Node, fill, unknown
 from loquent.core.settings import Remark
-from loquent.errors import BadSetting, NotImported, UnknownName
+from loquent.errors import BadSetting, LoquentError, NotImported, UnknownName
 from loquent.models.decoding_settings import Decoding
 from loquent.recipes import kinds, scores
 from loquent.recipes.overrides import PROFILE
@@ -127,6 +128,8 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
         raise BadSetting(f"{place.place}: {error}" if place else str(error)) from error
     if section == "algorithm" and "preset" in nodes:
         nodes = {**_preset(nodes.pop("preset"), name, cls), **nodes}
+    if section == "algorithm":
+        _check_owners(nodes, name, cls)
     if kind and kind.line is None:
         _check_settings_of_file(nodes, kind, section, name, cls)
     try:
@@ -147,6 +150,29 @@ def _check_settings_of_file(
             f"{', '.join(missing)} ({nodes[missing[0]].place}); leave the kind as it is, or remove these "
             "settings from a copy of the file"
         )
+
+
+def _check_owners(nodes: Mapping[str, Node], name: str, cls: type) -> None:
+    """Raise BadSetting if a setting belongs to other algorithms alone; names up to three of them."""
+    known = {field.name for field in dataclasses.fields(cls)}
+    for key, node in nodes.items():
+        if key in known or node.line is not None:
+            continue
+        others = [other for other in registry.names("algorithm") if key in _settings_of(other)]
+        if others:
+            raise BadSetting(
+                f"{node.place}: algorithm has no setting {key!r} with kind = {name!r}; it is a setting of "
+                f"{', '.join(others[:3])}; change algorithm.kind, or remove it"
+            )
+
+
+def _settings_of(algorithm: str) -> set[str]:
+    """The names of an algorithm's settings; none where it needs a library that is not installed."""
+    try:
+        config: Any = kinds.config_of(algorithm)
+        return {field.name for field in dataclasses.fields(config)}
+    except LoquentError:
+        return set()
 
 
 def _preset(chosen: Node, kind: str, config: type[AlgorithmConfig]) -> dict[str, Node]:

@@ -2,15 +2,20 @@
 
 import json
 
+import gymnasium
 import numpy as np
 import pytest
 import random_play
 import torch
 
+import small_encoder
 from loquent import features, recipes
+from loquent.adapters.gymnasium_errors import ResetNeeded
+from loquent.adapters.stop_forcing import StopForcing as ForcedEnvironment
 from loquent.agents.turns import StopForcing
 from loquent.core.agent import Answer
 from loquent.core.seeding import Key
+from loquent.errors import BadSetting
 from loquent.rollout.loop import games, play
 from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
@@ -152,8 +157,79 @@ def test_a_stop_is_forced_as_soon_as_the_statement_is_true(rules):
     assert [turn.text for turn in own] == [*agent.texts[:3], "stop"]
     assert [round(task.total(turn.rewards), 10) for turn in own] == [-0.1, -0.1, -0.1, 1]
     assert (forced.ended, task.flags(forced.ended)) == ("right", (True, False))
+    assert [turn.stopped for turn in own] == ["end", "end", "end", "forced"]
     (free,) = play(task, games(rows), agent, seed=0)
     assert [turn.text for turn in free.turns if turn.seat == "agent"] == list(agent.texts)
+
+
+def test_stop_forcing_as_a_wrapper_tells_what_it_executed():
+    env = ForcedEnvironment(gymnasium.make("loquent/Blocks-v0"))
+    sample = {"sentence": "s", "program": playing.TOP_OF_THREE}
+    number = env.unwrapped.task.actions.index
+    env.reset(seed=0, options={"sample": sample})
+    for text in (playing.A(0, 0), playing.A(0, 0), playing.A(0, 1)):
+        _, reward, terminated, _, info = env.step(number(text))
+        assert (round(reward, 10), terminated, info["force_stop"]) == (-0.1, False, False)
+        assert "executed_action" not in info
+    _, reward, terminated, _, info = env.step(number(playing.A(1, 1)))
+    assert (reward, terminated, info["force_stop"], info["executed_action"]) == (1.0, True, True, 0)
+    assert (info["accuracy"], info["accuracy_nosf"], info["text"]) == (1.0, 0.0, "stop")
+    assert info["observation"].fields["board"][1] == ()
+    env.reset(seed=0, options={"sample": {**sample, "program": playing.ALWAYS}})
+    info = env.step(np.int64(0))[-1]  # the agent's own stop
+    assert (info["force_stop"], info["accuracy"], info["accuracy_nosf"]) == (False, 1.0, 1.0)
+    texts = ForcedEnvironment(gymnasium.make("loquent/Blocks-v0", form="text"))
+    texts.reset(seed=0, options={"sample": {**sample, "program": playing.ALWAYS}})
+    assert texts.step(playing.A(0, 0))[-1]["executed_action"] == "stop"
+    for other, message in (("loquent/Wordle-v0", "does not"), ("CartPole-v1", "an environment of loquent")):
+        with pytest.raises(BadSetting, match=message):
+            ForcedEnvironment(gymnasium.make(other))
+    with pytest.raises(ResetNeeded):
+        gymnasium.make("loquent/Blocks-v0").unwrapped.finishing()
+
+
+def test_other_learners_say_who_serves_stop_forcing(tmp_path):
+    with pytest.raises(BadSetting, match="it is a setting of turn_ppo"):
+        recipes.load("blocks_maskable", ["algorithm.stop_forcing=true"])
+
+
+def test_cbert_is_the_network_of_the_paper(tmp_path):
+    """The layers of the released code, with a small frozen encoder in place of BERT's 768 numbers."""
+    (tmp_path / "bert").mkdir()
+    features = {"kind": "contextual", "model": str(small_encoder.write(tmp_path / "bert")), "average": True}
+    made = trainer(
+        tmp_path,
+        {
+            **{"kind": "turn_ppo", "preset": "lilgym", "network": "cnn", "text": ["sentence"]},
+            **{"numbers": ["target"], "features": features, "width": 512, "layers": 2},
+        },
+        appearance="scatter",
+    )
+    size = made.actor.inputs.featurizer.dimension
+    shapes = {name: tuple(x.shape) for name, x in made.actor.policy.state_dict().items() if "weight" in name}
+    assert shapes == {
+        "encoder.convolutions.0.weight": (32, 3, 8, 8),
+        "encoder.convolutions.1.weight": (64, 32, 4, 4),
+        "encoder.convolutions.2.weight": (32, 64, 3, 3),
+        "encoder.image.weight": (512, 1280),
+        "encoder.numbers.weight": (2, 32),
+        **{f"{head}_hidden.0.weight": (512, size + 544) for head in ("policy", "value")},
+        **{f"{head}_hidden.2.weight": (512, 512) for head in ("policy", "value")},
+        "policy.weight": (3 + 19 + 5 + 3 + 3 + 3, 512),
+        "value.weight": (1, 512),
+    }
+    network = made.actor.policy
+    weight = network.encoder.image.weight.detach()
+    assert torch.allclose(weight @ weight.T, 2 * torch.eye(512), atol=1e-4)  # orthogonal, gain sqrt(2)
+    seen = {name: torch.as_tensor(x)[None] for name, x in made.actor.inputs(after(made.task)).items()}
+    with torch.no_grad():
+        state = network.encoder(seen)
+        logits, value = network(seen)
+        hidden = torch.nn.functional.leaky_relu(network.policy_hidden[0](state))
+        hidden = torch.nn.functional.leaky_relu(network.policy_hidden[2](hidden))
+        assert torch.allclose(torch.cat(logits, 1), network.policy(hidden))
+        assert torch.equal(state[:, 512:-32], seen["sentence"])  # BERT's vector as it is
+        assert torch.equal(value, network.value(network.value_hidden(state))[:, 0].tanh())
 
 
 @pytest.mark.parametrize("horizon", [1, 4, 11])
