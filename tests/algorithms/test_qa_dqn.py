@@ -8,10 +8,12 @@ import pytest
 
 import killed
 from loquent import recipes
+from loquent.core.agent import make
 from loquent.errors import BadCheckpoint
 from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
+from loquent.training.evaluate import evaluate_agent
 from loquent.training.trainer import Trainer
 from states import at, difference, goes_on, is_in, leaves, put, same, without
 
@@ -96,6 +98,48 @@ def test_it_learns_where_to_look_when_to_stop_and_what_to_answer(tmp_path):
     assert evaluation.values["answers"] <= 2.75  # a search, where needed, a stop, and the answer
     assert logs["dqn/exploration"] == pytest.approx(0.1)
     assert logs["answer/loss"] < 0.1
+
+
+PEOPLE = ("Ada", "Ben", "Cara", "Dora", "Emil", "Fay", "Gus", "Hal", "Ida", "Jon")
+DEEDS = (
+    "built mills",
+    "sold boats",
+    "wrote songs",
+    "fed hens",
+    "cut hay",
+    "baked bread",
+    "dug wells",
+    "led cows",
+)
+
+
+def toys():
+    """50 games: five questions about each of ten paragraphs of eight sentences."""
+    draw = random.Random("toys")
+    for _ in range(10):
+        facts = list(zip(draw.sample(PEOPLE, len(DEEDS)), draw.sample(DEEDS, len(DEEDS))))
+        context = " ".join(f"{person} {deed} there." for person, deed in facts)
+        for person, deed in draw.sample(facts, 5):
+            yield {"context": context, "question": f"Who {deed}?", "answers": [person]}
+
+
+def test_i_21_it_learns_fifty_toy_games(tmp_path):
+    rows = [{**row, "split": split} for split in ("train", "validation", "test") for row in toys()]
+    file = write(
+        tmp_path, task={"samples": rows, "mode": "easy", "memory": 3}, algorithm={"explore_games": 300}
+    )
+    trainer = Trainer(recipes.load(file))
+    for _ in range(18):
+        trainer.update()
+    learned = trainer.evaluate("train", 50).values
+    others = [
+        evaluate_agent(trainer.task, make(agent, trainer.task, {}), split="train", episodes=50).values
+        for agent in ("reading/stop", "reading/random")
+    ]
+    assert learned["score/sufficient"] >= 0.9
+    assert learned["score/sufficient"] > max(other["score/sufficient"] for other in others)
+    assert learned["score/f1"] >= 0.9
+    assert learned["answers"] < 5  # it does not read all
 
 
 EXTRAS = {

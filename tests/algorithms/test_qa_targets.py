@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from loquent.algorithms.asking import targets
+from loquent.algorithms.asking.answers import Answers
 from loquent.algorithms.asking.replay import ENDED, GOES_ON, Prioritized, Queues, Replay, Step
 from loquent.algorithms.asking.sum_tree import SumTree
 from loquent.core.seeding import Key
@@ -12,6 +13,7 @@ from loquent.errors import BadCheckpoint
 from loquent.models.asking.inputs import Situation
 
 GAMMA = 0.9
+NEIGHBOURS = ("situations", "following")
 
 
 def at(name):
@@ -27,8 +29,9 @@ def episode(*rewards, first=0):
     ]
 
 
-def drawn(replay, place, steps):
-    return replay.rings[0].draw(np.array([place]), np.array([steps]), GAMMA, np.ones(1, np.float32))
+def drawn(replay, place, steps, ring=None):
+    ring = ring or replay.rings[0]
+    return ring.draw(np.array([place]), np.array([steps]), GAMMA, np.ones(1, np.float32))
 
 
 @pytest.mark.parametrize(
@@ -154,6 +157,31 @@ def test_a_full_replay_forgets_the_oldest():
     assert drawn(replay, 1, 3).returns.tolist() == pytest.approx([0.9])
     replay.add(episode(*[0] * 9, first=20))
     assert [s.memory[0] for s in replay.draw(50, Key(0)).situations if s.memory[0] < "sentence 25"] == []
+
+
+@pytest.mark.parametrize("kind", [Replay, Queues, Prioritized])
+def test_texts_are_forgotten_with_their_transitions(kind):
+    exponents = {"alpha": 0.6, "beta": 0.4} if kind is Prioritized else {}
+    replay = kind(10, 3, 1, GAMMA, **exponents)
+    for i in range(300):
+        replay.add(episode(0, 0, i % 2, first=10 * i))
+        for ring in replay.rings:
+            for place in range(len(ring)):
+                (before,), (after,) = (getattr(drawn(replay, place, 1, ring), name) for name in NEIGHBOURS)
+                assert int(after.memory[0].split()[1]) == int(before.memory[0].split()[1]) + 1
+                assert (before.question, before.queries) == ("who ?", "who")
+    # the two rings hold transitions with two sentences each; between two beginnings come as many again
+    assert len(replay.texts) <= 2 + 2 * 2 * len(replay)
+    assert len(replay.state_dict()["texts"]) == len(replay.texts)
+
+
+def test_texts_are_forgotten_with_their_answers():
+    answers = Answers(4, 3)
+    for i in range(100):
+        answers.add(f"question {i}", (f"sentence {i}",), [(0, 2)])
+    assert len(answers.texts) <= 2 * 2 * 4
+    found = {(each.question, each.memory) for each in answers.draw(50, Key(0))[0]}
+    assert found == {(f"question {i}", (f"sentence {i}",)) for i in range(96, 100)}
 
 
 @pytest.mark.parametrize("kind", ["uniform", "queues", "prioritized"])

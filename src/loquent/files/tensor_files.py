@@ -1,4 +1,4 @@
-"""Files of tensors, among them the file of the reference, which all checkpoints share.
+"""Files of tensors: those of networks, and the file of the reference, which all checkpoints share.
 
 Errors of reading name the file.
 """
@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -45,6 +46,14 @@ def digest_of(tensors: Mapping[str, torch.Tensor]) -> str:
         digest.update(json.dumps([path, str(tensor.dtype), list(tensor.shape)]).encode())
         digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()[:DIGITS]
+
+
+def save_network(network: torch.nn.Module, content: Mapping[str, Any], folder: Path) -> None:
+    """Write `model.safetensors` with a network's tensors, and `config.json` with what the network fits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: x.detach().cpu().contiguous() for name, x in network.state_dict().items()}
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(dict(content), indent=1), encoding="utf-8")
 
 
 def save_reference(tensors: dict[str, torch.Tensor], folder: Path) -> str:

@@ -26,6 +26,8 @@ MOST = 8  # places of an answer in one memory that are kept
 class Answers:
     """The last `size` final memories that hold a right answer, with its places (arXiv:1908.10449 sec. 4.3.3).
 
+    Each time its places are used again from the first on, texts that no memory has any more are forgotten.
+
     Args:
         sentences: the most in a memory.
     """
@@ -50,6 +52,8 @@ class Answers:
         self.spans[self.next, : len(spans)] = spans[:MOST]
         self.full = self.full or self.next + 1 == self.size
         self.next = (self.next + 1) % self.size
+        if self.next == 0:
+            self.texts.keep([self.numbers])
 
     def collect(self, actor: AskingActor, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
         """Add the final memories of episodes."""

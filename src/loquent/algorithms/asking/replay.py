@@ -55,12 +55,17 @@ class Ring:
     def __init__(self, size: int, sentences: int, texts: Texts) -> None:
         self.size, self.sentences, self.texts = size, sentences, texts
         self.next, self.full = 0, False
-        # question, queries, next queries, action, then the memory and the next one: numbers of texts
+        # the action, then numbers of texts: question, queries, next queries, the memory and the next one
         self.numbers = np.zeros((size, 4 + 2 * sentences), np.int32)
         self.reward, self.end = np.zeros(size, np.float32), np.zeros(size, np.uint8)
 
     def __len__(self) -> int:
         return self.size if self.full else self.next
+
+    @property
+    def used(self) -> NDArray[np.int32]:
+        """The numbers of texts of all transitions, as a view."""
+        return self.numbers[: len(self), 1:]
 
     def add(self, steps: Sequence[Step]) -> NDArray[np.int64]:
         """Add the transitions of an episode; returns their places."""
@@ -69,7 +74,7 @@ class Ring:
             now, after = step.situation, step.following
             ids = self.texts.ids((now.question, now.queries, after.queries))
             memories = (*self._memory(now.memory), *self._memory(after.memory))
-            self.numbers[place] = (*ids, step.action, *memories)
+            self.numbers[place] = (step.action, *ids, *memories)
             self.reward[place], self.end[place] = step.reward, step.end
         self.full = self.full or self.next + len(steps) >= self.size
         self.next = (self.next + len(steps)) % self.size
@@ -92,10 +97,10 @@ class Ring:
             count += further
         cut = 4 + self.sentences
         return Drawn(
-            [self._situation(row[0], row[1], row[4:cut]) for row in self.numbers[places].tolist()],
-            self.numbers[places, 3].astype(np.int64),
+            [self._situation(row[1], row[2], row[4:cut]) for row in self.numbers[places].tolist()],
+            self.numbers[places, 0].astype(np.int64),
             returns.astype(np.float32),
-            [self._situation(row[0], row[2], row[cut:]) for row in self.numbers[last].tolist()],
+            [self._situation(row[1], row[3], row[cut:]) for row in self.numbers[last].tolist()],
             (gamma**count).astype(np.float32),
             self.end[last] != ENDED,
             places,
@@ -125,8 +130,8 @@ class Ring:
                     f"{(len(self), *array.shape[1:])}; resume with the settings of the run"
                 )
             array[: len(saved)] = saved
-        texts = np.delete(self.numbers[: len(self)], 3, axis=1)
-        if len(texts) and not (texts.min() >= -1 and texts.max() < len(self.texts)):
+        used = self.used
+        if len(used) and not (used.min() >= -1 and used.max() < len(self.texts)):
             raise BadCheckpoint("the replay names texts that the checkpoint lacks; use an undamaged one")
 
     def _memory(self, memory: Sequence[str]) -> list[int]:
@@ -141,6 +146,8 @@ class Ring:
 
 class Replay:
     """Transitions that are drawn uniformly.
+
+    Each time a ring begins again, the texts that no transition has any more are forgotten.
 
     Args:
         size: transitions that are kept. sentences: the most in a memory.
@@ -160,7 +167,7 @@ class Replay:
 
     def add(self, steps: Sequence[Step]) -> None:
         """Add an episode."""
-        self.rings[0].add(steps[-self.rings[0].size :])
+        self._add(self.rings[0], steps)
 
     def draw(self, count: int, key: Key) -> Drawn:
         """Draw `count` transitions, with replacement."""
@@ -182,6 +189,13 @@ class Replay:
         self.texts.load(saved_state.items(state, "texts"))
         for i, ring in enumerate(self.rings):
             ring.load_state_dict(saved_state.part(saved_state.part(state, "rings"), str(i)))
+
+    def _add(self, ring: Ring, steps: Sequence[Step]) -> NDArray[np.int64]:
+        before = ring.next
+        places = ring.add(steps[-ring.size :])
+        if ring.next <= before:
+            self.texts.keep([each.used for each in self.rings])
+        return places
 
     def _drawn(
         self,
@@ -205,8 +219,7 @@ class Queues(Replay):
         return [max(1, size // 2), max(1, size - size // 2)]
 
     def add(self, steps: Sequence[Step]) -> None:
-        ring = self.rings[0 if sum(step.reward for step in steps) > 0 else 1]
-        ring.add(steps[-ring.size :])
+        self._add(self.rings[0 if sum(step.reward for step in steps) > 0 else 1], steps)
 
     def draw(self, count: int, key: Key) -> Drawn:
         rng = key.generator()
@@ -239,8 +252,7 @@ class Prioritized(Replay):
         self.tree, self.alpha, self.beta, self.greatest = SumTree(size), alpha, beta, 1.0
 
     def add(self, steps: Sequence[Step]) -> None:
-        ring = self.rings[0]
-        places = ring.add(steps[-ring.size :])
+        places = self._add(self.rings[0], steps)
         self.tree.put(places, np.full(len(places), self.greatest))
 
     def draw(self, count: int, key: Key) -> Drawn:

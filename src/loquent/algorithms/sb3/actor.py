@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 
 from loquent import features
 from loquent.algorithms.sb3.settings import Shared, arguments
@@ -23,6 +21,7 @@ from loquent.core.task import Observation, Task
 from loquent.core.values import digest
 from loquent.errors import BadSetting, MissingExtra
 from loquent.features.views import View
+from loquent.files.tensor_files import save_network
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +47,7 @@ class TurnActor:
 
     def save(self, folder: Path) -> None:
         """Write `model.safetensors`, and `config.json` with `described`."""
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(
-            {
-                name: tensor.detach().cpu().contiguous()
-                for name, tensor in self.model.policy.state_dict().items()
-            },
-            folder / "model.safetensors",
-        )
-        (folder / "config.json").write_text(json.dumps(dict(self.described), indent=1), encoding="utf-8")
+        save_network(self.model.policy, self.described, folder)
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The tensors of the network and its target network."""

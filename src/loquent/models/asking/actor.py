@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from torch import Tensor
 
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Task
+from loquent.files.tensor_files import save_network
 from loquent.models.asking.inputs import Inputs, Situation
 from loquent.models.asking.network import Network, log_probabilities, values
 from loquent.models.asking.pointer import best_spans
@@ -63,11 +62,7 @@ class AskingActor:
 
     def save(self, folder: Path) -> None:
         """Write `model.safetensors`, and `config.json` with what the network fits."""
-        folder.mkdir(parents=True, exist_ok=True)
-        tensors = {name: x.detach().cpu().contiguous() for name, x in self.policy.state_dict().items()}
-        save_file(tensors, folder / "model.safetensors")
-        content = {"task": self.task.identity, **self.described}
-        (folder / "config.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        save_network(self.policy, {"task": self.task.identity, **self.described}, folder)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors of the network."""

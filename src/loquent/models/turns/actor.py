@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -11,12 +10,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Task
 from loquent.errors import BadSetting, LoquentError
+from loquent.files.tensor_files import save_network
 from loquent.models.tokens.turns import NO_ACTION, TurnBatch
 from loquent.models.turns import encoders
 from loquent.models.turns.inputs import Inputs
@@ -115,11 +114,7 @@ class TurnActor:
 
     def save(self, folder: FilePath) -> None:
         """Write `model.safetensors`, and `config.json` with what the network fits."""
-        folder.mkdir(parents=True, exist_ok=True)
-        tensors = {name: x.detach().cpu().contiguous() for name, x in self.policy.state_dict().items()}
-        save_file(tensors, folder / "model.safetensors")
-        content = {"task": self.task.identity, **self.described}
-        (folder / "config.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
+        save_network(self.policy, {"task": self.task.identity, **self.described}, folder)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors of the network."""
