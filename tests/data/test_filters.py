@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from loquent.core.episode import Episode, Turn
 from loquent.core.values import Record
-from loquent.data.filters import best, filtered, shares, worst
+from loquent.data.filters import at_least, best, filtered, shares, worst
 from loquent.errors import BadSetting
 
 WEIGHTS = Record(guess=1.0)
@@ -83,6 +83,17 @@ def test_the_worst_are_taken_first_and_the_best_of_them():
         BadSetting, match=r"top = 1 of 0 episodes keeps none|bottom = 1 of 0 episodes keeps none"
     ):
         shares([])
+
+
+def test_a_cutoff_keeps_what_reaches_it_or_fails_at_once():
+    assert at_least([-5.0, 0.0, -10.0, 0.0], 0.0).tolist() == [1, 3]
+    assert at_least([-5.0, 0.0, -10.0], -5.0).tolist() == [0, 1]
+    with pytest.raises(BadSetting, match=r"none of 2 episodes has .* at least 1; the highest is 0; lower"):
+        at_least([-5.0, 0.0], 1.0)
+    with pytest.raises(BadSetting, match="none of 0 episodes"):
+        at_least([], 1.0)
+    with pytest.raises(BadSetting, match="the return of episode 0 is nan"):
+        at_least([float("nan"), 1.0], 0.0)
 
 
 def test_kinds_come_before_shares():

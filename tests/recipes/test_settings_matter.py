@@ -88,6 +88,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     **{
         f"training.{name}": None for name in ("data", "data_top", "data_bottom")
     },  # with recorded episodes, in test_settings_matter_offline
+    "training.data_cutoff": None,  # tests/training/test_recorded.py
     "training.trackers": "[tensorboard]",
     "model.path": "@start",
     "model.format": None,  # chat needs a template, ilql its markers: tested with the formats

@@ -8,6 +8,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.rollout.loop import games, play, rebuild
 from loquent.tasks.blocks.task import Blocks
+from loquent.tasks.comments.task import Comments
 from loquent.tasks.dialogue.sources.builtin import scene_of
 from loquent.tasks.dialogue.task import Dialogue
 from loquent.tasks.generation.task import Generation
@@ -28,6 +29,7 @@ RIGHT = {
     Generation: lambda row: row["references"][0],
     Blocks: lambda row: Blocks().solution(Blocks().start(row, Key(0)).state),
     Dialogue: lambda row: f"a {row['subject']}: " + ", ".join(map(scene_of(row.fields).text, range(5))),
+    Comments: lambda row: Comments().expert(Comments().start(row, Key(0)).state),
     Reading: lambda row: " | ".join(row["answers"]),
 }
 

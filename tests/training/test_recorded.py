@@ -173,7 +173,9 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
             "training.teacher = 'random': ppo learns from its own play only",
         ),
         (("training.data=@", "training.teacher=random"), "ilql", "teacher = 'random' would never play"),
-        (("training.data_top=0.5",), "ilql", "data_top and data_bottom choose among recorded episodes"),
+        (("training.data_top=0.5",), "ilql", "data_top, data_bottom and data_cutoff choose among"),
+        (("training.data_cutoff=0",), "ilql", "data_top, data_bottom and data_cutoff choose among"),
+        (("training.data=@", "training.data_cutoff=9"), "ilql", "none of 40 .* at least 9; the highest is"),
         (("training.data=@", "training.data_top=0.001"), "ilql", "top = 0.001 of 40 episodes keeps none"),
         (("training.data=@", "training.only={word: none}"), "ilql", "has no rows in its split"),
     ],
@@ -209,6 +211,17 @@ def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
         0, whole.batch.episode, whole.batch.reward.double().sum(1)
     )
     assert best.mean_return == pytest.approx(float(returns.sort().values[-10:].mean()))
+
+
+def test_episodes_below_a_cutoff_are_not_learned_from(games_):
+    whole = Trainer(made(f"training.data={games_}")).recording
+    returns = torch.zeros(40, dtype=torch.float64).index_add_(
+        0, whole.batch.episode, whole.batch.reward.double().sum(1)
+    )
+    cutoff = float(returns.max())
+    kept = Trainer(made(f"training.data={games_}", f"training.data_cutoff={cutoff}")).recording
+    assert kept.episodes == int((returns == cutoff).sum()) < 40
+    assert kept.mean_return == cutoff
 
 
 def test_a_run_resumes_on_the_same_data_only(games_, tmp_path):

@@ -9,6 +9,7 @@ WORLDS = (
     "blocks",
     "reading",
     "dialogue",
+    "comments",
 )  # each is a folder in tasks/
 CORPUS_METRICS = ("diversity", "perplexity", "self_bleu")  # no scores of single texts, so never a reward
 DEFAULT_TASK = WORLDS[0]  # the task of a recipe that names none: text generation

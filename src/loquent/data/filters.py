@@ -1,4 +1,4 @@
-"""Filters that select episodes of a dataset for training: by their share of the returns, or by their kind."""
+"""Filters that select episodes for training: by share of the returns, by least return, or by kind."""
 
 from __future__ import annotations
 
@@ -56,6 +56,24 @@ def shares(
     return indices
 
 
+def at_least(returns: Sequence[float] | NDArray[np.floating], cutoff: float) -> NDArray[np.int64]:
+    """The indices of the episodes whose return is at least `cutoff`, ascending.
+
+    This is the filter of 2206.11871 for comments; the paper's code draws forever where none qualifies.
+
+    Raises:
+        BadSetting: no return is at least `cutoff`, or a return is not finite.
+    """
+    values = _finite(returns)
+    chosen = np.flatnonzero(values >= cutoff)
+    if not len(chosen):
+        highest = f"; the highest is {values.max():g}" if len(values) else ""
+        raise BadSetting(
+            f"none of {len(values)} episodes has a return of at least {cutoff:g}{highest}; lower the cutoff"
+        )
+    return chosen
+
+
 def filtered(
     episodes: Sequence[Episode],
     weights: Record,
@@ -86,6 +104,10 @@ def filtered(
 
 
 def _order(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.int64]:
+    return np.argsort(_finite(scores), kind="stable")
+
+
+def _finite(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64]:
     values = np.asarray(scores, dtype=np.float64)
     finite = np.isfinite(values)
     if not finite.all():
@@ -93,7 +115,7 @@ def _order(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.int64]:
             f"the return of episode {int(np.flatnonzero(~finite)[0])} is {values[~finite][0]}; a "
             "return must be a finite number"
         )
-    return np.argsort(values, kind="stable")
+    return values
 
 
 def _count(n: int, share: float) -> int:

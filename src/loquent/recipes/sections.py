@@ -124,6 +124,11 @@ class TrainingSettings:
     data_bottom: float = setting(
         1.0, "the share to keep with the lowest returns; applied before data_top", low=0.0, high=1.0
     )
+    data_cutoff: float | None = setting(
+        None,
+        "the least return of a recorded episode to keep, before the shares; none: no such limit",
+        source="2206.11871: comments",
+    )
     evaluate_every: int = setting(10, "updates between evaluations; 0: only at the end", low=0)
     evaluate_first: bool = setting(
         False,
@@ -174,10 +179,10 @@ class TrainingSettings:
                 f"TrainingSettings.teacher = {self.teacher!r} would never play, because data = "
                 f"{', '.join(self.data)!r} gives the episodes; leave out one of the two"
             )
-        if not self.data and (self.data_top, self.data_bottom) != (1.0, 1.0):
+        if not self.data and (self.data_top, self.data_bottom, self.data_cutoff) != (1.0, 1.0, None):
             raise BadSetting(
-                "TrainingSettings.data_top and data_bottom choose among recorded episodes, but data is "
-                "empty; name episodes in data, or leave both at 1"
+                "TrainingSettings.data_top, data_bottom and data_cutoff choose among recorded episodes, but "
+                "data is empty; name episodes in data, or leave these settings out"
             )
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(

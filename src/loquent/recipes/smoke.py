@@ -41,7 +41,13 @@ SMOKE = (
 )
 SHORT = {"max_new_tokens": 8, "min_new_tokens": 0}
 # in place of recorded episodes, which may not be collected yet
-PLAYED = ("training.data=", "training.data_top=1.0", "training.data_bottom=1.0", "training.teacher=random")
+PLAYED = (
+    "training.data=",
+    "training.data_top=1.0",
+    "training.data_bottom=1.0",
+    "training.data_cutoff=none",
+    "training.teacher=random",
+)
 BUILT_IN_LABELS = (("text_field", "text"), ("label_field", ""), ("labels", "[]"))
 DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
 

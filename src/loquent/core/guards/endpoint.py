@@ -13,7 +13,8 @@ import re
 import threading
 import weakref
 import zlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -21,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 from loquent.core.guards import json_files
 from loquent.core.guards.secret import Secret, without_user
 from loquent.core.guards.terminal import escaped
-from loquent.errors import LoquentError, MissingExtra
+from loquent.errors import BrokenAgent, LoquentError, MissingExtra
 
 # statuses after which the same request may succeed
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -37,6 +38,7 @@ CONTEXT = re.compile(
 )
 CHUNK = 1 << 16  # the most bytes that are read of an error message
 SHOWN = 200  # the most characters that are shown of an error message
+LONGEST_PAUSE = 60.0  # seconds between two attempts
 LEAVING = 1.0  # seconds within which a cancelled request closes its connection
 T = TypeVar("T")
 
@@ -192,6 +194,39 @@ class Endpoint:
             self._client, self._home = client, here
             weakref.finalize(self, _close, client, here).atexit = False
         return self._client
+
+
+@dataclass(frozen=True)
+class Retries:
+    """Further attempts after a failed one, and the seconds before the first of them, doubled each time."""
+
+    most: int
+    pause: float
+
+
+async def again(attempt: Callable[[], Awaitable[Any]], retries: Retries, who: str) -> Any:
+    """The result of an attempt, which is repeated while it fails and may succeed another time.
+
+    An address that asks to wait (Retry-After) is given that time, up to a minute.
+
+    Args:
+        who: who asks and where, for the error.
+
+    Raises:
+        BrokenAgent: the last attempt failed; the error has its reason.
+        TooLong: the response is longer than the limit.
+    """
+    tried = 0
+    while True:
+        try:
+            return await attempt()
+        except Failed as error:
+            tried += 1
+            if not error.again or tried > retries.most:
+                times = f"{tried} times" if tried > 1 else "once"
+                raise BrokenAgent(f"{who} was asked {times} and failed: {error}") from None
+            pause = retries.pause * 2 ** min(tried - 1, 30) if error.after is None else error.after
+            await asyncio.sleep(min(pause, LONGEST_PAUSE))
 
 
 def _unpacked(raw: bytes, encoding: str, limit: int) -> bytes:

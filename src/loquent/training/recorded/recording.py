@@ -17,7 +17,7 @@ from torch import Tensor
 from loquent.core.settings import Remark
 from loquent.core.task import Row, Task
 from loquent.core.values import Record
-from loquent.data.filters import shares
+from loquent.data.filters import at_least, shares
 from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch, cat, token_batch
@@ -65,10 +65,10 @@ class Recording:
 
 
 def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRewards) -> Recording:
-    """Read the episodes of `training.data`, score them, and keep the best and worst shares of the settings.
+    """Read the episodes of `training.data`, score them, and keep those that the settings choose.
 
     Raises:
-        BadSetting: there is no such file, or it has no episode to learn from.
+        BadSetting: there is no such file, or it has no episode to learn from, or none is kept.
         BadRow: a line is not an episode of this task, on this split, on a known row.
     """
     episodes = _Episodes(task, actor, rewards)
@@ -82,7 +82,9 @@ def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRew
         what = f"the rewards {', '.join(unknown)} of the recorded episodes are ignored: they have no weight"
         warnings.warn(f"{what}; rewards with a weight: {', '.join(rewards.weights)}", Remark, stacklevel=2)
     returns = np.asarray(episodes.returns)
-    chosen = shares(returns, top=settings.data_top, bottom=settings.data_bottom)
+    cutoff = settings.data_cutoff
+    kept = np.arange(len(returns)) if cutoff is None else at_least(returns, cutoff)
+    chosen = kept[shares(returns[kept], top=settings.data_top, bottom=settings.data_bottom)]
     batch = cat(episodes.batches, actor.format.pad)
     if len(chosen) < len(returns):
         batch = batch.take(torch.isin(batch.episode, torch.from_numpy(chosen)))

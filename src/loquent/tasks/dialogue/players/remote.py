@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from loquent.core.agent import Answer, Question
-from loquent.core.guards.endpoint import Endpoint, Failed, TooLong
+from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again
 from loquent.core.guards.secret import Secret
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
-from loquent.errors import BadSetting, BrokenAgent
+from loquent.errors import BadSetting
 from loquent.tasks.dialogue import protocol
 from loquent.tasks.dialogue.players.seats import Player, state_of
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE
-
-LONGEST_PAUSE = 60.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,22 +96,15 @@ class Remote(Player):
             assert question.row is not None
             image = self.task.image(question.row)
         fields = protocol.fields(state.caption, state.history, state.question, image)
-        tried = 0
-        while True:
-            try:
-                return _text(await endpoint.post_form(fields), seat)
-            except TooLong:
-                return ""
-            except Failed as error:
-                tried += 1
-                if not error.again or tried > self.options.retries:
-                    times = f"{tried} times" if tried > 1 else "once"
-                    raise BrokenAgent(
-                        f"{self.name} was asked {times} (game {question.game}) and failed: {endpoint.url}: "
-                        f"{error}"
-                    ) from None
-                pause = self.options.pause * 2 ** min(tried - 1, 30) if error.after is None else error.after
-                await asyncio.sleep(min(pause, LONGEST_PAUSE))
+        try:
+            response = await again(
+                lambda: endpoint.post_form(fields),
+                Retries(self.options.retries, self.options.pause),
+                f"{self.name} (game {question.game}): {endpoint.url}",
+            )
+        except TooLong:
+            return ""
+        return _text(response, seat)
 
     def text(self, question: Question, state: State) -> str:
         """The answer to one question."""

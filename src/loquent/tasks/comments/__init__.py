@@ -1,0 +1,1 @@
+"""Comments: reply to a post; the reward judges toxicity or upvotes."""

@@ -1,0 +1,1 @@
+"""The built-in posts and replies, and the rules by which they are judged."""

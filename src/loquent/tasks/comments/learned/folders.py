@@ -1,0 +1,43 @@
+"""The classifier of a folder, linear or of Hugging Face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.tasks.comments.learned import linear
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A classifier with the names of its labels; a call gives f64[n, labels] for n texts."""
+
+    labels: tuple[str, ...]
+    probabilities: Callable[[Sequence[str]], NDArray[np.float64]]
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """f64[n, labels]: the probability of each label."""
+        return self.probabilities(texts)
+
+
+def load(path: str) -> Named:
+    """The classifier of a folder, or of a Hugging Face name.
+
+    Raises:
+        BadSetting: a linear classifier is damaged. BadModel: a Hugging Face classifier cannot be loaded.
+        MissingExtra: it needs the extra "train".
+    """
+    folder = Path(path).expanduser()
+    if (folder / linear.NOTE).is_file():
+        found = linear.load(folder)
+        return Named(found.labels, found)
+    from loquent import pretrained
+
+    network: Any = pretrained.load_classifier(folder if folder.is_dir() else path)
+    labels = tuple(network.labels[number] for number in range(len(network.labels)))
+    return Named(labels, network.probabilities)

@@ -1,0 +1,129 @@
+"""Transformers that classify comments, trained on labels or scores.
+
+`ROBERTA` has the settings of ILQL's upvote model: RoBERTa-base, all weights trained by AdamW at 1e-5, 16
+comments a gradient step, 256 tokens, binary cross-entropy of the score against a cutoff. The head is the one
+of Hugging Face's classifier; the released code has an own head of two layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loquent.core.seeding import Key, borrowed
+from loquent.core.settings import check_ranges, setting
+from loquent.errors import MissingExtra
+from loquent.files.atomic import replacing
+from loquent.tasks.comments.learned.examples import UPVOTES, About, examples, figures, label_names
+from loquent.tasks.comments.task import Comments
+
+CODE = "ILQL's released code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a transformer is trained."""
+
+    model: str = setting("roberta-base", "an encoder by folder or Hugging Face name", source=CODE)
+    learning_rate: float = setting(1e-5, "the learning rate of AdamW, constant", source=CODE, low=0.0)
+    minibatch: int = setting(16, "comments in one gradient step", source=CODE, low=1)
+    most_tokens: int = setting(256, "the most tokens that are read of a comment", source=CODE, low=2)
+    epochs: int = setting(1, "passes over the comments", low=1)
+    seed: int = setting(0, "the seed of the head, of dropout and of the order", low=0)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+
+ROBERTA = Settings()
+
+
+def train(
+    task: Comments,
+    folder: str | Path,
+    about: About | None = None,
+    settings: Settings = ROBERTA,
+    *,
+    split: str = "train",
+    held: str = "test",
+) -> dict[str, float]:
+    """Train a classifier on the rows of a split and write it to a folder in Hugging Face's form.
+
+    Upvotes have one logit and binary cross-entropy; the labels of toxicity have one logit each.
+
+    Returns:
+        The `accuracy` and `roc_auc` on the rows of `held`, and their number.
+
+    Raises:
+        BadSetting: a split has too few rows. BadModel: there is no such encoder.
+        MissingExtra: without the extra "train".
+    """
+    try:
+        import torch
+        from transformers import AutoModelForSequenceClassification
+    except ImportError as error:
+        raise MissingExtra("training a transformer", "train") from error
+    from loquent.pretrained import load_classifier
+    from loquent.pretrained.folder import from_pretrained
+    from loquent.pretrained.language import load_tokenizer, plain
+
+    chosen = About() if about is None else about
+    texts, targets = examples(task, split, chosen)
+    unseen, right = examples(task, held, chosen)
+    names = label_names(chosen, targets)
+    heads = ("1",) if chosen.kind == UPVOTES else names
+    tokenizer = load_tokenizer(settings.model, None)
+    key = Key(settings.seed, ("comments", "transformer"))
+    with borrowed(key.child("head")):
+        labels = {"num_labels": len(heads), "id2label": dict(enumerate(heads))}
+        module = from_pretrained(
+            AutoModelForSequenceClassification, settings.model, None, "model", dtype=torch.float32, **labels
+        )
+    numbers = np.searchsorted(np.array([int(name) for name in names]), targets)
+    classes = targets if chosen.kind == UPVOTES else numbers
+    _fit(module, tokenizer, [plain(text) for text in texts], classes, settings, key)
+    with replacing(Path(folder).expanduser()) as aside:
+        module.save_pretrained(aside)
+        tokenizer.save_pretrained(aside)
+    own = load_classifier(Path(folder).expanduser()).probabilities(unseen)
+    both = np.concatenate([1 - own, own], axis=1) if chosen.kind == UPVOTES else own
+    return figures(both, names, right, chosen)
+
+
+def _fit(
+    module: Any, tokenizer: Any, texts: list[str], classes: NDArray[np.int64], settings: Settings, key: Key
+) -> None:
+    """Gradient steps over all comments, in a keyed order."""
+    import torch
+    from torch.nn import functional
+
+    optimizer = torch.optim.AdamW(module.parameters(), settings.learning_rate)
+    longest = min(settings.most_tokens, getattr(module.config, "max_position_embeddings", 1 << 30) - 2)
+    module.train()
+    for epoch in range(settings.epochs):
+        order = key.child("order", epoch).generator().permutation(len(texts))
+        for step, first in enumerate(range(0, len(order), settings.minibatch)):
+            chosen = order[first : first + settings.minibatch]
+            inputs = tokenizer(
+                [texts[i] for i in chosen],
+                truncation=True,
+                max_length=longest,
+                padding=True,
+                return_tensors="pt",
+                return_token_type_ids=False,
+            )
+            target = torch.from_numpy(classes[chosen])
+            with borrowed(key.child("dropout", epoch, step)):
+                logits = module(**inputs).logits
+            if logits.shape[1] == 1:
+                loss = functional.binary_cross_entropy_with_logits(logits[:, 0], target.float())
+            else:
+                loss = functional.cross_entropy(logits, target)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+    module.eval()

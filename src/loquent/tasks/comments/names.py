@@ -1,0 +1,17 @@
+"""The registered names of this task. The registry and Gymnasium read them without importing the task."""
+
+TASKS = {
+    "comments": "loquent.tasks.comments.task:Comments",
+}
+AGENTS: dict[str, str] = {
+    "comments/recorded": "loquent.tasks.comments.players.recorded:Recorded",
+    "comments/friendly": "loquent.tasks.comments.players.scripted:Friendly",
+    "comments/rules": "loquent.tasks.comments.players.scripted:Rules",
+    "comments/classifier": "loquent.tasks.comments.players.classifier:Classifying",
+    "comments/remote": "loquent.tasks.comments.players.remote:Remote",
+}
+DESIGNS: dict[str, str] = {}
+PICTURES: dict[str, str] = {}
+ENVIRONMENTS = {
+    "loquent/Comments-v0": {"task": "comments"},
+}

@@ -1,0 +1,1 @@
+"""The agents of comments, for all seats."""

@@ -1,0 +1,110 @@
+"""A moderator or a voter behind HTTP, in the form of Hugging Face's text classification.
+
+A request is {"inputs": [TEXT, ...]}. The response has, for each text, a list of {"label": NAME, "score":
+PROBABILITY} with all labels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from loquent.core.agent import Question
+from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again
+from loquent.core.guards.json_files import shown
+from loquent.core.guards.secret import Secret
+from loquent.core.settings import check_ranges, setting
+from loquent.core.task import Task
+from loquent.core.values import EMPTY, Record
+from loquent.errors import BadSetting, BrokenAgent
+from loquent.tasks.comments.players.seats import Player, comments_of
+from loquent.tasks.comments.players.votes import Opinion, label_of, vote_of
+from loquent.tasks.comments.task import MODERATOR, VOTER
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteOptions:
+    """The options of comments/remote."""
+
+    url: str = setting(why="the address that classifies texts", transport=True)
+    labels: Record = setting(
+        EMPTY, "seat moderator: 0, 1 or 2 by the name of each label; empty: the names are these numbers"
+    )
+    positive: str = setting("1", "seat voter: the label whose probability above 0.5 is an upvote")
+    texts: int = setting(32, "the most texts of a request", low=1, transport=True)
+    timeout: float = setting(60.0, "seconds for one attempt", low=0.01, transport=True)
+    retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
+    pause: float = setting(
+        1.0, "seconds before the second attempt; doubled before each further one", low=0.0, transport=True
+    )
+    max_bytes: int = setting(1 << 20, "the most bytes of a response", low=1024, transport=True)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadSetting(f"url = {self.url!r:.80} must be an address such as http://127.0.0.1:8080/")
+
+
+class Remote(Player):
+    """Judges by a classifier behind an address."""
+
+    Options: ClassVar[type] = RemoteOptions
+    kind, seats = "comments/remote", (MODERATOR, VOTER)
+
+    def __init__(self, task: Task, options: Any) -> None:
+        super().__init__(task, options)
+        chosen = self.options
+        self.endpoint = Endpoint(
+            chosen.url, {"User-Agent": "loquent"}, chosen.timeout, chosen.max_bytes, Secret()
+        )
+
+    def texts(self, seat: str, asked: Sequence[Question]) -> list[str]:
+        """Labels or votes; the requests run side by side.
+
+        Raises:
+            BrokenAgent: the address failed at every attempt, or its response has another form.
+        """
+        comments, size, chosen = comments_of(asked), self.options.texts, self.options
+        place = f"{self.name}: {self.endpoint.url}"
+        of = label_of(chosen.labels, place) if seat == MODERATOR else vote_of(chosen.positive, place)
+        parts = [comments[first : first + size] for first in range(0, len(comments), size)]
+
+        async def everything() -> list[list[Opinion]]:
+            return await asyncio.gather(*(self._judged(part, asked[0].game) for part in parts))
+
+        return [of(opinion) for part in self.endpoint.wait(everything()) for opinion in part]
+
+    async def _judged(self, comments: list[str], game: str) -> list[Opinion]:
+        retries = Retries(self.options.retries, self.options.pause)
+        try:
+            response = await again(
+                lambda: self.endpoint.post({"inputs": comments}),
+                retries,
+                f"{self.name} (episode {game}): {self.endpoint.url}",
+            )
+        except TooLong as error:
+            raise BrokenAgent(f"{self.name}: {self.endpoint.url}: {error}; raise max_bytes") from None
+        opinions = [_opinion(entry) for entry in response] if isinstance(response, list) else []
+        if len(opinions) != len(comments) or None in opinions:
+            raise BrokenAgent(
+                f"{self.name}: {self.endpoint.url} responded with {shown(response)}; it must be a list of "
+                f"{len(comments)} lists of objects with a label and a score"
+            )
+        return [opinion for opinion in opinions if opinion is not None]
+
+
+def _opinion(entry: Any) -> Opinion | None:
+    """The probabilities of one text; None for another form."""
+    if not isinstance(entry, list) or not entry:
+        return None
+    found: dict[str, float] = {}
+    for item in entry:
+        name, score = (item.get("label"), item.get("score")) if isinstance(item, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(score, int | float) or not 0 <= score <= 1:
+            return None
+        found[name] = float(score)
+    return Opinion(found)
