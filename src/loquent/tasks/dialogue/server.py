@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from loquent.core.task import Task
 from loquent.errors import BadRow, BadSetting, LoquentError
@@ -67,10 +68,13 @@ def _route(seats: Seats, path: str) -> Any:
 
 async def _body(request: Request) -> bytes:
     found = bytearray()
-    async for chunk in request.stream():
-        found += chunk
-        if len(found) > MOST_BYTES:
-            raise Refused(413, f"the request has more than {MOST_BYTES:,} bytes")
+    try:
+        async for chunk in request.stream():
+            found += chunk
+            if len(found) > MOST_BYTES:
+                raise Refused(413, f"the request has more than {MOST_BYTES:,} bytes")
+    except ClientDisconnect:
+        raise Refused(400, "the client left before its request was complete") from None
     return bytes(found)
 
 
