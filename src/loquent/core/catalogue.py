@@ -99,6 +99,7 @@ NAMES: dict[str, dict[str, str]] = {
         "bleurt": "loquent.metrics.semantic.semantic:bleurt",
         "embedding_similarity": "loquent.metrics.semantic.semantic:embedding_similarity",
         "classifier": "loquent.metrics.semantic.semantic:classifier",
+        "preference_model": "loquent.metrics.semantic.preference_model:preference_model",
         "intent_accuracy": "loquent.metrics.semantic.intent:intent_accuracy",
         "summac_zs": "loquent.metrics.consistency.summac:summac_zs",
         "summac_conv": "loquent.metrics.consistency.summac:summac_conv",

@@ -77,26 +77,46 @@ class ClassifierNetwork:
                 first.
         """
         logits = np.zeros((len(texts), self.module.config.num_labels))
-        rows, kinds = self._rows(texts, seconds, limit) if len(texts) else ([], [])
+        rows, kinds = self.encode(texts, seconds, limit=limit) if len(texts) else ([], [])
         for group in groups([len(row) for row in rows], token_budget):
-            ids, real = padded([rows[i] for i in group], self._pad, self.module.device)
-            inputs = {"input_ids": ids, "attention_mask": real.long()}
-            if kinds:
-                inputs["token_type_ids"] = padded([kinds[i] for i in group], 0, self.module.device)[0]
-            logits[group] = self.module(**inputs).logits.double().cpu().numpy()
+            own = [kinds[i] for i in group] if kinds else []
+            logits[group] = self.forward([rows[i] for i in group], own).double().cpu().numpy()
         return logits
 
-    def _rows(
-        self, texts: Sequence[str], seconds: Sequence[str] | None, limit: int
+    def forward(self, rows: Sequence[Sequence[int]], kinds: Sequence[Sequence[int]] = ()) -> torch.Tensor:
+        """The logits [n, labels] of one batch of rows from `encode`, by one forward pass."""
+        ids, real = padded(rows, self._pad, self.module.device)
+        inputs = {"input_ids": ids, "attention_mask": real.long()}
+        if kinds:
+            inputs["token_type_ids"] = padded(kinds, 0, self.module.device)[0]
+        logits: torch.Tensor = self.module(**inputs).logits
+        return logits
+
+    def encode(
+        self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, limit: int = 1 << 30
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """The ids, and their token types for pairs if the network uses token types."""
+        """The ids, and their token types for pairs if the network uses token types; arguments as `logits`."""
         sides = [[plain(text) for text in side] for side in (texts, seconds) if side is not None]
         length = min(limit, room(self.module, self.tokenizer))
         if len(sides) == 2 and self.tokenizer.is_fast:
             sides = _shortened(self.tokenizer, sides, length)
         encoded = self.tokenizer(*sides, truncation=True, max_length=length)
+        rows = list(encoded["input_ids"])
+        if len(sides) == 1 and self._reads_end:
+            rows = [self._ended(row, length) for row in rows]
         kinds = encoded.get("token_type_ids") if len(sides) == 2 and self._has_token_types else None
-        return [row or [self._pad] for row in encoded["input_ids"]], [row or [0] for row in kinds or ()]
+        return [row or [self._pad] for row in rows], [row or [0] for row in kinds or ()]
+
+    def _ended(self, row: list[int], length: int) -> list[int]:
+        """The ids with one end id, which is last: an encoder-decoder classifies by the state there."""
+        end = self.module.config.eos_token_id
+        own = [id for id in row if id != end]
+        left = self.tokenizer.truncation_side == "left"
+        return [*(own[max(0, len(own) - length + 1) :] if left else own[: length - 1]), end]
+
+    @property
+    def _reads_end(self) -> bool:
+        return bool(self.module.config.is_encoder_decoder) and self.module.config.eos_token_id is not None
 
     @cached_property
     def _has_token_types(self) -> bool:
@@ -109,6 +129,8 @@ class ClassifierNetwork:
         pad = own if own is not None else self.tokenizer.eos_token_id or 0
         if self.module.config.pad_token_id is None:
             self.module.config.pad_token_id = pad  # causal classifiers use it to find the last token
+        if self._reads_end and pad == self.module.config.eos_token_id:
+            return int(pad == 0)  # padding must be no end; it stands after the end, where nothing reads it
         return pad
 
 

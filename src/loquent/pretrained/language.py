@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -185,6 +186,7 @@ def load_module(
     *,
     spare: str = "",
     layers: int | None = None,
+    head: Mapping[str, Any] | None = None,
 ) -> Any:
     """A network of one of the library's automatic classes, in evaluation mode.
 
@@ -193,6 +195,7 @@ def load_module(
     Args:
         spare: the prefix of unused weights, which may be missing.
         layers: the number of layers to load, from the lowest; all by default.
+        head: settings of a new head on the network's trunk, whose weights torch's global generator draws.
 
     Raises:
         BadModel: loading fails, or weights are missing.
@@ -210,23 +213,33 @@ def load_module(
     try:
         report: dict[str, Any]
         options = {"dtype": weights, "use_safetensors": True, "output_loading_info": True, **more}
+        options |= head or {}
         module, report = from_pretrained(kind, place, revision, "model", **options)
     finally:
         if shown:
             bars.enable_progress_bar()
-    _check_weights(report, place, spare, partial=layers is not None)
+    trunk = f"{module.base_model_prefix}." if head is not None else ""
+    _check_weights(report, place, spare, trunk, partial=layers is not None)
     return _aligned(module.to(on)).eval()
 
 
-def _check_weights(report: dict[str, Any], place: str, spare: str, partial: bool) -> None:
-    """Refuse missing weights, and warn of unused ones unless the network is loaded in part."""
-    missing = sorted(name for name in report["missing_keys"] if not (spare and name.startswith(spare)))
+def _check_weights(report: dict[str, Any], place: str, spare: str, trunk: str, partial: bool) -> None:
+    """Refuse missing weights, and warn of unused ones unless the network is loaded in part.
+
+    With `trunk`, the prefix of the weights below a new head, only those must be there.
+    """
+    missing = sorted(
+        name
+        for name in report["missing_keys"]
+        if not (spare and name.startswith(spare))
+        and not (trunk and (not name.startswith(trunk) or ".pooler." in name))
+    )
     if missing:
         raise BadModel(
             f"{place}: the weights lack {len(missing)} tensors, the first is {missing[0]!r}; all must be "
             "there, because a missing tensor would have random values. Get the complete weights"
         )
-    if report["unexpected_keys"] and not partial:
+    if report["unexpected_keys"] and not partial and not trunk:
         unused = sorted(report["unexpected_keys"])
         names = ", ".join(unused[:3]) + (", ..." if len(unused) > 3 else "")
         warnings.warn(

@@ -1,15 +1,16 @@
 """Ratings and preferences from files of JSON lines or CSV, one judgement a line.
 
 A rating has `item`, `system`, `rating` (a number), and optionally `rater` and `question`. A preference has
-`item`, `first` and `second` (two systems), `preferred` ("first", "second" or "tie"), and optionally `rater`
-and `question`. One file may hold both kinds.
+`item`, `first` and `second` (two systems), `preferred` ("first", "second" or "tie"), and optionally `rater`,
+`question`, and the texts that were judged: `prompt`, `first_text` and `second_text`. Reward models learn from
+the texts. One file may hold both kinds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from loquent.errors import BadRow, BadSetting
 
 QUESTION = "rating"  # the question of a judgement that names none
 PREFERRED = ("first", "second", "tie")
+TEXTS = ("prompt", "first_text", "second_text")
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,10 @@ class Rating:
 
 @dataclass(frozen=True)
 class Preference:
-    """A rater's choice between the answers of two systems to an item."""
+    """A rater's choice between the answers of two systems to an item.
+
+    `texts` has the answers of `first` and `second` to `prompt`, or is None; `place` is the file and the line.
+    """
 
     item: str
     rater: str
@@ -41,6 +46,9 @@ class Preference:
     second: str
     question: str
     preferred: str
+    prompt: str = ""
+    texts: tuple[str, str] | None = None
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ def read(paths: Sequence[Path]) -> Judgements:
                 ratings.append(judged)
                 what = (*what, judged.system)
             else:
-                preferences.append(judged)
+                preferences.append(replace(judged, place=f"{path}:{line}"))
                 what = (*what, frozenset((judged.first, judged.second)))
             if what in seen:
                 why = f"rater {judged.rater!r} judged this at {seen[what]} already; a rater judges once"
@@ -95,7 +103,19 @@ def preference(record: Mapping[str, Any]) -> Preference:
         raise ValueError(f"preferred = {chosen!r:.60}; it must be one of {', '.join(PREFERRED)}")
     if first == second:
         raise ValueError(f"first and second are both {first!r}; they must be two systems")
-    return Preference(item, rater, first, second, question, chosen)
+    return Preference(item, rater, first, second, question, chosen, *_texts(record))
+
+
+def _texts(record: Mapping[str, Any]) -> tuple[str, tuple[str, str] | None]:
+    """The prompt and both texts; no texts if the record has neither."""
+    found = {name: record.get(name, "") for name in TEXTS}
+    for name, text in found.items():
+        if not isinstance(text, str):
+            raise ValueError(f"the field {name!r} is {text!r:.60}; it must be a text")
+    prompt, first, second = TEXTS
+    if (first in record) != (second in record):
+        raise ValueError(f"there is {first!r} without {second!r}, or the reverse; give both texts or none")
+    return found[prompt], (found[first], found[second]) if first in record else None
 
 
 def number(value: Any, noun: str) -> float:

@@ -25,6 +25,7 @@ from loquent.data.readers import csv_rows
 from loquent.errors import BadRow, BadSetting
 from loquent.files import atomic
 from loquent.report.runs import ReportedRun
+from loquent.study import judgements
 from loquent.study.judgements import Judgements, Preference, Rating, number
 
 KEY, SHEETS = "key.json", "sheets"
@@ -88,6 +89,7 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
         "questions": list(plan.questions),
         "scale": [plan.low, plan.high],
         "sheets": keys,
+        "texts": {_item(place): _all_texts(place, systems) for place in sorted(chosen)},
     }
     atomic.write_json(out / KEY, content)
     return out
@@ -122,12 +124,29 @@ def read(folder: Path) -> tuple[Judgements, int]:
                     if not cell:
                         empty += 1
                     elif key["pairs"]:
-                        preferences.append(Preference(**case, preferred=_preferred(cell)))
+                        shown = _shown(key.get("texts", {}), case) | {"place": f"{path}:{line}"}
+                        preferences.append(Preference(**case, preferred=_preferred(cell), **shown))
                     else:
                         ratings.append(Rating(**case, value=_value(cell, question, key["scale"])))
             except ValueError as error:
                 raise BadRow(str(error), file=path, line=line) from error
     return Judgements(tuple(ratings), tuple(preferences)), empty
+
+
+def read_all(paths: Sequence[Path]) -> tuple[Judgements, dict[Path, int]]:
+    """The judgements of files and of prepared folders, and the number of empty cells by folder.
+
+    Raises:
+        BadRow, BadSetting: as from `judgements.read` and `read`.
+    """
+    found = judgements.read([path for path in paths if not path.is_dir()])
+    ratings, preferences = list(found.ratings), list(found.preferences)
+    cells: dict[Path, int] = {}
+    for folder in (path for path in paths if path.is_dir()):
+        judged, cells[folder] = read(folder)
+        ratings += judged.ratings
+        preferences += judged.preferences
+    return Judgements(tuple(ratings), tuple(preferences)), cells
 
 
 def _answers(path: Path) -> Answers:
@@ -157,7 +176,7 @@ def _sheet(
     swaps = key.child("sides").generator().random(len(cases)) < 0.5
     codes: dict[str, Any] = {}
     for i, (place, group) in enumerate(cases):
-        code, item = f"{i + 1:04d}", f"{place[0]}/{place[1]}"
+        code, item = f"{i + 1:04d}", _item(place)
         shown = tuple(reversed(group)) if plan.pairs and swaps[i] else group
         prompt = systems[group[0]][place][0]
         writer.writerow(
@@ -170,6 +189,25 @@ def _sheet(
         names = ("first", "second") if plan.pairs else ("system",)
         codes[code] = {"item": item, **dict(zip(names, shown, strict=True))}
     return text.getvalue(), codes
+
+
+def _item(place: tuple[str, int]) -> str:
+    return f"{place[0]}/{place[1]}"
+
+
+def _all_texts(place: tuple[str, int], systems: Mapping[str, Answers]) -> dict[str, Any]:
+    """The prompt and the answers by system, as they were before a sheet changed them for spreadsheets."""
+    prompt = next(iter(systems.values()))[place][0]
+    return {"prompt": prompt, "answers": {name: answers[place][1] for name, answers in systems.items()}}
+
+
+def _shown(texts: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+    """The prompt and the texts of a case; none of an item that the key has no texts of."""
+    if case["item"] not in texts:
+        return {}
+    own = texts[case["item"]]
+    pair = (own["answers"][case["first"]], own["answers"][case["second"]])
+    return {"prompt": own["prompt"], "texts": pair}
 
 
 def _cell(text: str) -> str:

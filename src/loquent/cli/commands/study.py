@@ -10,7 +10,7 @@ from loquent.core.guards.terminal import line
 from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.statistics.resampling import Bounds, Resampling
-from loquent.study import judgements, page, sheets
+from loquent.study import page, sheets
 from loquent.study.judgements import Judgements
 from loquent.study.summary import Study, study
 
@@ -50,17 +50,13 @@ def _prepare(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
 def _read(paths: list[Path]) -> Judgements:
     """The judgements of files and of folders of sheets."""
-    found = judgements.read([path for path in paths if not path.is_dir()])
-    ratings, preferences = list(found.ratings), list(found.preferences)
-    for folder in (path for path in paths if path.is_dir()):
-        judged, empty = sheets.read(folder)
-        ratings += judged.ratings
-        preferences += judged.preferences
+    found, cells = sheets.read_all(paths)
+    for folder, empty in cells.items():
         if empty:
             print(f"{line(str(folder))}: {empty:,} cells are still empty")
-    if not ratings and not preferences:
+    if not found.ratings and not found.preferences:
         raise BadSetting("there is no judgement yet; fill in the sheets, or name a file with judgements")
-    return Judgements(tuple(ratings), tuple(preferences))
+    return found
 
 
 def _print(found: Study) -> None:

@@ -1,4 +1,4 @@
-"""The command about people's judgements: study."""
+"""The commands about people's judgements: study, reward."""
 
 from __future__ import annotations
 
@@ -9,7 +9,32 @@ from loquent.cli.grammar.numbers import positive, seed, share
 
 
 def add(commands: Any) -> None:
-    """Add this command."""
+    """Add these commands."""
+    _study(commands)
+    _reward(commands)
+
+
+def _reward(commands: Any) -> None:
+    parser = command(
+        commands,
+        "reward",
+        "train a reward model on preferences, as a reward for recipes; run again, it continues",
+        "loquent reward preferences.jsonl --out rewards/reviews",
+        "loquent reward study path=runs/base learning_rate=1e-4 --out rewards/reviews",
+        "loquent train reviews_ppo rewards.preference_model.path=rewards/reviews",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE|key=value",
+        help="preferences with their texts (.jsonl or .csv), or a prepared folder of `loquent study`; also "
+        "settings, such as objective=good_bad",
+    )
+    parser.add_argument("--out", required=True, metavar="DIR", help="the folder of the model")
+    parser.set_defaults(overrides=[], files_behind=True)
+
+
+def _study(commands: Any) -> None:
     parser = command(
         commands,
         "study",

@@ -1,0 +1,111 @@
+"""The metric and reward `preference_model`: the score of a reward model that `loquent reward` has trained.
+
+A model of pairs (Bradley-Terry) gives r(x) less the mean of r over its training texts, so 0 is an average
+text (Ouyang et al. 2022, arXiv:2203.02155 sec. 3.5: rewards are shifted to mean 0 before learning), and the
+difference of two scores is the log-odds of a preference. A model of labels gives P(good).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from loquent.core.guards import json_files
+from loquent.core.metric import Context, Measured
+from loquent.core.options import takes
+from loquent.core.settings import setting
+from loquent.core.task import Row
+from loquent.errors import BadCheckpoint, BadModel
+from loquent.files import saved_state
+from loquent.metrics.networks import ModelOptions
+from loquent.metrics.pairs import with_means
+from loquent.metrics.text import judged
+
+NOTE = "reward.json"  # what the folder of a reward model says about it
+BRADLEY_TERRY, GOOD_BAD = "bradley_terry", "good_bad"
+LABELS = {BRADLEY_TERRY: ("reward",), GOOD_BAD: ("bad", "good")}
+ADVICE = "name a folder that `loquent reward` wrote; other classifiers: the metric `classifier`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreferenceModelOptions(ModelOptions):
+    """Options of the metric and reward `preference_model`."""
+
+    path: str = setting(why="the folder of a reward model that `loquent reward` wrote")
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the folder of a reward model says: the objective, whether it reads prompts, and the mean of r."""
+
+    objective: str
+    include_prompt: bool
+    mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceModel:
+    """Per sample r(x) less its mean over training texts, or P(good)."""
+
+    network: Callable[[], Any]  # returns a `pretrained.ClassifierNetwork`
+    note: Note
+    token_budget: int = 1024
+    name: ClassVar[str] = "preference_model"
+    keys: ClassVar[tuple[str, ...]] = ("preference_model",)
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = True
+
+    def __call__(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[Sequence[str]],
+        prompts: Sequence[str],
+        rows: Sequence[Row],
+    ) -> Measured:
+        """Score the predictions, after their prompts if the model was trained so.
+
+        Raises:
+            BadModel: the network cannot be loaded, or has other outputs than its note says.
+        """
+        if not predictions:
+            return with_means({self.name: []})
+        network = self.network()
+        if len(network.labels) != len(LABELS[self.note.objective]):
+            raise BadModel(
+                f"{network.module.config.name_or_path}: the network has {len(network.labels)} outputs, and "
+                f"{NOTE} says {self.note.objective}, which has {len(LABELS[self.note.objective])}; {ADVICE}"
+            )
+        texts = judged(predictions, prompts, self.note.include_prompt)
+        if self.note.objective == GOOD_BAD:
+            scores = network.probabilities(texts, token_budget=self.token_budget)[:, 1]
+        else:
+            scores = network.logits(texts, token_budget=self.token_budget)[:, 0] - self.note.mean
+        return with_means({self.name: scores.tolist()})
+
+
+@takes(PreferenceModelOptions)
+def preference_model(context: Context, options: PreferenceModelOptions) -> PreferenceModel:
+    """The score of a reward model trained on preferences. Needs loquent[train] and the folder.
+
+    Raises:
+        BadModel: the folder is none of `loquent reward`, or its training has not ended.
+    """
+    return PreferenceModel(options.classifier("left"), read_note(Path(options.path)), options.token_budget)
+
+
+def read_note(folder: Path) -> Note:
+    """The note of a folder; BadModel if it has none, or another program's."""
+    state = json_files.load_object(folder / NOTE, ADVICE, error=BadModel)
+    try:
+        objective = saved_state.text(state, "objective")
+        mean = saved_state.number(state, "mean")
+        note = Note(objective, saved_state.flag(state, "include_prompt"), mean)
+    except BadCheckpoint as error:
+        raise BadModel(f"{folder / NOTE}: {error}; {ADVICE}") from error
+    if objective not in LABELS:
+        raise BadModel(
+            f"{folder / NOTE}: objective = {objective!r:.40}; it must be one of {', '.join(LABELS)}"
+        )
+    return note

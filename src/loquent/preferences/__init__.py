@@ -1,0 +1,1 @@
+"""Reward models learned from preferences: pairs of texts, training, the report, and over-optimisation."""

@@ -1,0 +1,67 @@
+"""The settings of a reward model and of its training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from loquent.core.settings import check_ranges, setting
+from loquent.errors import BadSetting
+from loquent.metrics.semantic.preference_model import BRADLEY_TERRY, GOOD_BAD
+
+SHAPES = ("bert", "t5")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardModelSettings:
+    """What `loquent reward` trains, and how."""
+
+    objective: Literal["bradley_terry", "good_bad"] = setting(
+        BRADLEY_TERRY,
+        "bradley_terry: -log sigmoid(r(chosen) - r(rejected)); good_bad: cross-entropy of the labels good "
+        "and bad of single texts",
+        source="2203.02155 eq. 1; 2210.01241 sec. B.4.4",
+        choices=(BRADLEY_TERRY, GOOD_BAD),
+    )
+    path: str = setting(
+        "",
+        "the network to start from: a run, or a Hugging Face folder or name (an encoder, T5, a causal "
+        "model); empty: a new one",
+    )
+    revision: str = setting("", "the revision of a Hugging Face name")
+    shape: Literal["bert", "t5"] = setting("bert", "the architecture of a new network", choices=SHAPES)
+    layers: int = setting(2, "blocks of a new network (of T5: on each side)", low=1)
+    width: int = setting(128, "the size of the states of a new network", low=1)
+    heads: int = setting(4, "attention heads of a new network", low=1)
+    context: int = setting(256, "the longest text of a new network in tokens", low=8)
+    vocabulary: int = setting(
+        2000, "the most tokens of a new tokenizer, which is trained on the texts", low=258
+    )
+    dropout: float = setting(0.1, "the dropout rate of a new network", low=0.0, high=0.9)
+    include_prompt: bool = setting(True, "read the prompt and the text together, not the text alone")
+    question: str = setting("", "the question of the judgements; empty: the only one")
+    held_out: float = setting(
+        0.2, "the share of pairs, with whole prompts, that only the report reads", low=0.01, high=0.9
+    )
+    epochs: int = setting(5, "passes over the training pairs", low=1)
+    minibatch: int = setting(16, "pairs of a gradient step", low=1)
+    learning_rate: float = setting(
+        3e-4, "peak learning rate of AdamW; 1e-5 suits a large pretrained network", low=0.0
+    )
+    weight_decay: float = setting(0.01, "weight decay of AdamW; vectors have none", low=0.0)
+    warmup: float = setting(
+        0.1, "the share of steps with a rising learning rate; then it falls to 0", low=0.0, high=0.9
+    )
+    clip: float = setting(1.0, "the largest norm of the gradient", low=1e-9)
+    checkpoint_every: int = setting(100, "gradient steps between checkpoints", low=1)
+    device: str = setting("auto", "the device", choices=("auto", "cpu", "cuda"))
+    seed: int = setting(0, "the seed of weights, orders and dropout", low=0)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.revision and not self.path:
+            raise BadSetting(
+                f"revision = {self.revision!r} without a path; it belongs to a Hugging Face name"
+            )
+        if not self.path and self.width % self.heads:
+            raise BadSetting(f"width = {self.width} must be a multiple of heads = {self.heads}")
