@@ -14,7 +14,7 @@ from loquent.algorithms.policy_gradient.grpo import GRPO, PRESETS
 from loquent.algorithms.policy_gradient.rloo import RLOO
 from loquent.algorithms.shared import groups, losses
 from loquent.models.decode.loop import Decoding
-from loquent.models.score.tokens import Scores
+from loquent.models.score.one_pass import Scores
 from loquent.models.tokens.batch import TokenBatch
 
 # perf/references/trl_groups.py writes it

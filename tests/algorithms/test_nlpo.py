@@ -29,7 +29,7 @@ from loquent.algorithms.policy_gradient.ppo import Config as PPOConfig
 from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.models.decode.loop import Decoding
-from loquent.models.score.tokens import Scores
+from loquent.models.score.one_pass import Scores
 from loquent.models.support import Support, entropy, filter_top_p, restricted_logprob
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}

@@ -7,6 +7,7 @@ import torch
 
 from loquent.core.seeding import Key, borrowed
 from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.score import one_pass
 from loquent.models.support import Support, Trie
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained import padded
@@ -125,3 +126,8 @@ def batch_of(prompts, answers, vocabulary, device="cpu", extra=0):
         support=support,
         **stand,
     )
+
+
+def chunks_of(monkeypatch, logits):
+    """Chunks of at most so many logits, and of at least one row."""
+    monkeypatch.setattr(one_pass, "chunk_rows", lambda vocabulary: max(1, logits // vocabulary))

@@ -8,7 +8,7 @@ import architectures
 import pytest
 import torch
 from architectures import IN_CI, built, enlarge
-from small_models import batch_of, drawn, prompts_of
+from small_models import batch_of, chunks_of, drawn, prompts_of
 
 from loquent import pretrained
 from loquent.models.conditioning import conditioned
@@ -44,7 +44,7 @@ def test_scores_are_the_models_own_before_and_after_logits_grow(kind, monkeypatc
         logits, wanted = whole(module, batch)
         largest.append(float(logits.detach().abs().max()))
         for chunk, all_at_once in ((1 << 22, 1 << 24), (architectures.VOCABULARY * 3, 0)):
-            monkeypatch.setattr(score_module, "CHUNK", chunk)
+            chunks_of(monkeypatch, chunk)
             monkeypatch.setattr(score_module, "WHOLE", all_at_once)
             found = action_scores(module, batch, entropy=False).policy
             assert torch.allclose(found, wanted, atol=1e-8, rtol=0)
@@ -82,7 +82,7 @@ def test_gradients_are_those_of_whole_logits(kind, monkeypatch):
 
     wanted = slopes(-whole(module, batch)[1].sum())
     for chunk, all_at_once in ((1 << 22, 1 << 24), (architectures.VOCABULARY * 3, 0)):
-        monkeypatch.setattr(score_module, "CHUNK", chunk)
+        chunks_of(monkeypatch, chunk)
         monkeypatch.setattr(score_module, "WHOLE", all_at_once)
         for loss in (-action_scores(module, batch).policy.sum(), weighted_nll(module, batch)[0]):
             assert float((slopes(loss) - wanted).abs().max()) < 1e-7 * float(wanted.abs().max())
@@ -283,7 +283,7 @@ def test_layers_with_further_weights_are_run_whole(change, monkeypatch):
     slopes = torch.autograd.grad(wanted.sum(), learned)
     for all_at_once in (1 << 24, 0):
         monkeypatch.setattr(score_module, "WHOLE", all_at_once)
-        monkeypatch.setattr(score_module, "CHUNK", architectures.VOCABULARY * 3)
+        chunks_of(monkeypatch, architectures.VOCABULARY * 3)
         found = action_scores(module, batch, entropy=False).policy
         assert torch.allclose(found, wanted, atol=1e-8)
         assert all(

@@ -5,14 +5,22 @@ import numpy as np
 import pytest
 import torch
 from architectures import built
-from small_models import DEVICES, VOCABULARY, batch_of, drawn, gpt2, llama, prompts_of
+from small_models import DEVICES, VOCABULARY, batch_of, chunks_of, drawn, gpt2, llama, prompts_of
 from torch.utils.flop_counter import FlopCounterMode
 
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.score import tokens as score_module
-from loquent.models.score.tokens import action_scores, deciding, micro_batches, score, weighted_nll
+from loquent.models.score.one_pass import Scores
+from loquent.models.score.tokens import (
+    action_losses,
+    action_scores,
+    deciding,
+    micro_batches,
+    score,
+    weighted_nll,
+)
 from loquent.models.support import entropy, restricted_logprob
 from loquent.pretrained import build
 
@@ -44,7 +52,7 @@ def naive(module, batch):
         1.0 if batch.support is None else torch.from_numpy(batch.support.temperature).to(logits)[:, None]
     )
     logprob = restricted_logprob(logits, kept, temperature)
-    return score_module.Scores(
+    return Scores(
         logprob.gather(1, chosen)[:, 0], logits.log_softmax(1).gather(1, chosen)[:, 0], entropy(logprob)
     )
 
@@ -68,7 +76,7 @@ def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, d
         (VOCABULARY * 7, 0),
         (1, 0),
     ):  # one chunk; checkpointed chunks of 7 tokens, of 1
-        monkeypatch.setattr(score_module, "CHUNK", chunk)
+        chunks_of(monkeypatch, chunk)
         monkeypatch.setattr(score_module, "WHOLE", whole)
         found = action_scores(module, batch)
         for ours, theirs in zip(found, wanted):
@@ -76,6 +84,45 @@ def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, d
         error = (gradients(module, weighted(found, n)) - slope).abs().max()
         assert error <= within
     assert slope.abs().max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}])
+@pytest.mark.parametrize("name", MODELS)
+def test_losses_in_one_pass_are_those_of_whole_logits(name, settings, dtype, monkeypatch):
+    """With equal weights in one pass, with other weights by computing the logits again."""
+    module = MODELS[name](dtype)
+    batch = scored(module, settings)
+    n = int(batch.is_action.sum())
+    advantage = torch.linspace(-1.0, 2.0, n, dtype=getattr(torch, dtype))
+    within = 1e-11 if dtype == "float64" else 2e-6
+    used = {}
+
+    def surrogate(scores, here):
+        used[here.start] = here.stop
+        return -advantage[here] * (scores.drawn + 1).exp() + 0.3 * scores.policy.square()
+
+    wanted = naive(module, batch)
+    loss = surrogate(wanted, slice(0, n))
+    weights = torch.linspace(0.5, 2.0, n, dtype=loss.dtype)
+    slopes = [
+        torch.autograd.grad(total, list(module.parameters()), retain_graph=True)
+        for total in (loss.sum() / n, (weights * loss).sum() / n)
+    ]
+    slopes = [torch.cat([part.flatten().double() for part in parts]) for parts in slopes]
+    for chunk in (1 << 22, VOCABULARY * 7, 1):
+        chunks_of(monkeypatch, chunk)
+        for slope, weight in zip(slopes, (1.0, weights)):
+            found, scores = action_losses(module, batch, surrogate)
+            assert not any(column.requires_grad for column in scores)
+            for ours, theirs in zip((found, *scores), (loss, *wanted)):
+                assert torch.allclose(ours.double(), theirs.double(), atol=within * 10, rtol=within)
+            error = (gradients(module, (weight * found).sum() / n) - slope).abs().max()
+            assert error <= within * slope.abs().max()
+        with torch.no_grad():
+            found, _ = action_losses(module, batch, surrogate)
+            assert torch.allclose(found.double(), loss.double(), atol=within * 10, rtol=within)
+    assert (used[0], len(used)) == (1, n)  # the chunks of a layer that is a product
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -91,7 +138,7 @@ def test_a_weighted_sum_of_likelihoods_has_the_gradient_of_its_parts(name, extra
     slope = gradients(module, (weights * nll).sum())
     within = 1e-12 if dtype == "float64" else 1e-6
     for chunk in (1 << 22, VOCABULARY * 7, 1):
-        monkeypatch.setattr(score_module, "CHUNK", chunk)
+        chunks_of(monkeypatch, chunk)
         total, each = weighted_nll(module, batch, weights)
         assert not each.requires_grad
         assert float((each - nll.detach()).abs().max()) <= within * 10

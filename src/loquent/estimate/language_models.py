@@ -21,6 +21,7 @@ from loquent.estimate import actions, turns
 from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique, whole
 from loquent.machine.memory import rss
 from loquent.models.score import tokens as score
+from loquent.models.score.one_pass import chunk_rows
 from loquent.recipes import Recipe
 from loquent.training.trainer import Trainer
 
@@ -189,7 +190,9 @@ def _learning(trainer: Trainer, measured: Slice, minibatch: int) -> dict[str, in
         + algorithm.working_copies
         * bytes_of(p for p in trainer.actor.policy.parameters() if p.requires_grad),
         "activations": int(trunk + (measured.logits_saved * share if at_once else 0)),
-        "logits": int((logits if at_once else min(logits, score.CHUNK)) * LOGIT_BYTES),
+        "logits": int(
+            (logits if at_once else min(logits, chunk_rows(vocabulary) * vocabulary)) * LOGIT_BYTES
+        ),
     }
 
 

@@ -35,6 +35,9 @@ __all__ = [
 
 SLACK = 1e-6  # how far the mass may exceed p before a token is dropped
 PREFIX = 256  # ranks examined before a row is sorted completely
+WIDE = 4096  # from so many tokens on, buckets of logits replace the complete sort
+BUCKETS, NATS = 4096, 32.0  # the buckets, and the range of logits below the largest that they divide
+CLEAR = 1e-11  # a mass nearer to p is compared after a complete sort; more than its rounding error
 FULL, IDS, BITS = 0, 1, 2  # the forms of one token's set
 Index = int | slice | Sequence[int] | NDArray[np.integer] | Tensor
 
@@ -203,6 +206,9 @@ def filter_top_p(logits: Float[Tensor, "n V"], p: float, min_keep: int = 1) -> B
     vocabulary = logits.shape[1]
     if p >= 1 or min_keep >= vocabulary:
         return torch.ones_like(logits, dtype=torch.bool)
+    if vocabulary >= WIDE and logits.device.type == "cpu":
+        # few rows at a time, so that their numbers in float64 stay in a cache
+        return torch.cat([_wide_nucleus(rows, p, min_keep) for rows in logits.split(4)])
     total = logits.double().logsumexp(1, keepdim=True)
     if vocabulary <= 2 * PREFIX or min_keep >= PREFIX:
         return _nucleus(logits, total, p, min_keep, vocabulary)[0]
@@ -210,6 +216,41 @@ def filter_top_p(logits: Float[Tensor, "n V"], p: float, min_keep: int = 1) -> B
     incomplete = (~complete).nonzero()[:, 0]
     if len(incomplete):
         kept[incomplete] = _nucleus(logits[incomplete], total[incomplete], p, min_keep, vocabulary)[0]
+    return kept
+
+
+def _wide_nucleus(logits: Tensor, p: float, min_keep: int) -> Tensor:
+    """The nucleus of rows with many tokens, by the masses of buckets of logits.
+
+    Only the bucket in which the mass passes p is sorted. A row is sorted completely if the order of additions
+    could decide, if the nucleus is smaller than `min_keep`, or if a logit is not finite but -inf.
+    """
+    wide = logits.double()
+    total = wide.logsumexp(1, keepdim=True)
+    mass = (wide - total).exp_()
+    top = logits.amax(1, keepdim=True)
+    finite = torch.isfinite(top)
+    below = torch.where(finite, top, 0.0) - logits
+    bucket = below.mul_(BUCKETS / NATS).nan_to_num_(0.0).clamp_(0, BUCKETS - 1).long()
+    sums = mass.new_zeros(len(logits), BUCKETS).scatter_add_(1, bucket, mass)
+    after = sums.cumsum(1)
+    before = after - sums
+    crossing = ((before <= p + SLACK).sum(1, keepdim=True) - 1).clamp_min(0)
+    kept = bucket < crossing
+    rows, columns = (bucket == crossing).nonzero(as_tuple=True)
+    place = torch.arange(len(rows)) - torch.searchsorted(rows, rows)  # among the row's entries
+    shape = len(logits), int(place.max()) + 1 if len(place) else 1
+    values = logits.new_full(shape, -torch.inf).index_put_((rows, place), logits[rows, columns])
+    order = values.sort(dim=1, descending=True, stable=True).indices
+    masses = mass.new_zeros(shape).index_put_((rows, place), mass[rows, columns]).gather(1, order)
+    ranks_before = before.gather(1, crossing) + masses.cumsum(1) - masses
+    chosen = torch.zeros(shape, dtype=torch.bool).scatter_(1, order, ranks_before <= p + SLACK)
+    kept[rows, columns] = chosen[rows, place]
+    edges = torch.cat([ranks_before, after.gather(1, crossing)], 1)
+    clear = ((edges - p - SLACK).abs() > CLEAR).all(1) & (kept.sum(1) >= min_keep) & finite[:, 0]
+    unclear = (~clear).nonzero()[:, 0]
+    if len(unclear):
+        kept[unclear] = _nucleus(logits[unclear], total[unclear], p, min_keep, logits.shape[1])[0]
     return kept
 
 

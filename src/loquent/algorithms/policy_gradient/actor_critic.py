@@ -31,7 +31,8 @@ from loquent.core.settings import setting
 from loquent.errors import BadSetting, LoquentError
 from loquent.files import saved_state
 from loquent.models.actor import Actor
-from loquent.models.score.tokens import Scores, action_scores, deciding
+from loquent.models.score.one_pass import Scores
+from loquent.models.score.tokens import action_losses, action_scores, deciding
 from loquent.models.tokens.batch import TokenBatch, positions
 
 
@@ -144,10 +145,9 @@ class ActorCritic(OnPolicy):
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
         """The loss as "total", and the logged values: a number for each action token."""
         hidden, value = model(batch, want_values=True, wanted=deciding(batch))  # one forward pass per network
-        scores = action_scores(model.policy, batch, hidden=hidden)
-        chosen = batch.is_action
+        policy, scores = self._policy_loss(model, batch, hidden)
         new, old = self.logprobs(scores, batch)
-        policy, measured = self.surrogate(new, old, of(batch.advantage, chosen))
+        measured = self.surrogate(new, old, of(batch.advantage, batch.is_action))[1]
         critic = self.critic_loss(value, batch)
         entropy = self.entropy(scores)
         total = policy
@@ -157,6 +157,21 @@ class ActorCritic(OnPolicy):
             total = total - self.config.entropy_coefficient * entropy
         logged = {"policy/loss": policy, "policy/entropy": entropy, **measured}
         return {"total": total, **logged, "policy/kl_old": kl.k3(old, new), "critic/loss": critic}
+
+    def _policy_loss(
+        self, model: Actor, batch: TokenBatch, hidden: Tensor
+    ) -> tuple[Float[Tensor, " N"], Scores]:
+        """The policy's loss per action token, and the scores."""
+        advantage = of(batch.advantage, batch.is_action)
+
+        def losses(scores: Scores, here: slice) -> Tensor:
+            new, old = self.logprobs(scores, batch, here)
+            return self.surrogate(new, old, advantage[here])[0]
+
+        if not self.config.entropy_coefficient:
+            return action_losses(model.policy, batch, losses, hidden=hidden)
+        scores = action_scores(model.policy, batch, hidden=hidden)
+        return losses(scores, slice(None)), scores
 
     @abstractmethod
     def surrogate(

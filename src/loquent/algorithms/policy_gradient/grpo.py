@@ -32,7 +32,8 @@ from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.models.actor import Actor
-from loquent.models.score.tokens import action_scores
+from loquent.models.score.one_pass import Scores
+from loquent.models.score.tokens import action_losses, action_scores
 from loquent.models.tokens.batch import TokenBatch
 
 LOGGED = logged_keys.GRPO
@@ -176,23 +177,35 @@ class GRPO(ComparedAnswers):
 
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
         """The loss as "total", and the logged values: a number for each action token."""
-        scores = action_scores(model.policy, batch)  # one forward pass
+        if self.config.importance == "sequence":
+            scores = action_scores(model.policy, batch)  # one forward pass
+            parts = self._parts(scores, batch, slice(None))
+            total = parts["total"]
+        else:
+            total, scores = action_losses(
+                model.policy, batch, lambda scores, here: self._parts(scores, batch, here)["total"]
+            )
+            parts = self._parts(scores, batch, slice(None))
+        return {**parts, "total": total, "policy/entropy": scores.entropy}
+
+    def _parts(self, scores: Scores, batch: TokenBatch, here: slice) -> dict[str, Float[Tensor, " n"]]:
+        """The loss as "total", and the logged values, of the action tokens at the places `here`."""
         chosen, episodes = batch.is_action, episodes_of(batch)
-        number = episodes.of_tokens(batch)
-        new, old = self.logprobs(scores, batch)
+        number = episodes.of_tokens(batch)[here]
+        new, old = self.logprobs(scores, batch, here)
         log_ratio = new - old
         if self.config.importance == "sequence":
             log_ratio = sequence_ratio(log_ratio, number, episodes.length)
         policy, ratio, clipped = losses.clipped_surrogate(
             log_ratio,
             torch.zeros_like(log_ratio),
-            of(batch.advantage, chosen),
+            of(batch.advantage, chosen)[here],
             self.config.clip,
             self.config.clip_high,
         )
-        total, logged = policy, {"policy/loss": policy, "policy/entropy": scores.entropy}
+        total, logged = policy, {"policy/loss": policy}
         if self.config.beta and self.config.kl == "loss":
-            logged["kl/loss"] = kl.k3(scores.policy, of(batch.reference_logprob, chosen))  # eq. 4
+            logged["kl/loss"] = kl.k3(scores.policy, of(batch.reference_logprob, chosen)[here])  # eq. 4
             total = total + self.config.beta * logged["kl/loss"]  # eq. 3
         if self.config.length == "answer":
             total = by_answer(total, number, episodes.length)

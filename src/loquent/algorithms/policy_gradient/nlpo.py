@@ -31,7 +31,7 @@ from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Nucleus
-from loquent.models.score.tokens import Scores
+from loquent.models.score.one_pass import Scores
 from loquent.pretrained import lora
 
 LOGGED = logged_keys.NLPO

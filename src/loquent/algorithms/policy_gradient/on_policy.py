@@ -31,7 +31,8 @@ from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting, LoquentError
 from loquent.files import saved_state
 from loquent.models.actor import Actor
-from loquent.models.score.tokens import Scores, micro_batches
+from loquent.models.score.one_pass import Scores
+from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
 
 START = Key(0, ("algorithm",))
@@ -146,11 +147,17 @@ class OnPolicy(BatchAlgorithm):
         """Whether a minibatch with this mean `policy/kl_old` is learned from; if not, the update ends."""
         return True
 
-    def logprobs(self, scores: Scores, batch: TokenBatch) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
-        """Logarithms of the numerator and the denominator of r_t(θ)."""
+    def logprobs(
+        self, scores: Scores, batch: TokenBatch, here: slice = slice(None)
+    ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+        """Logarithms of the numerator and the denominator of r_t(θ), of the tokens of the scores.
+
+        Args:
+            here: the places of these tokens among the batch's action tokens.
+        """
         if self.config.ratio == "raw":
-            return scores.policy, of(batch.policy_logprob, batch.is_action)
-        return scores.drawn, of(batch.drawn_logprob, batch.is_action)
+            return scores.policy, of(batch.policy_logprob, batch.is_action)[here]
+        return scores.drawn, of(batch.drawn_logprob, batch.is_action)[here]
 
     def schedule(self, items: Tensor) -> Iterator[Tensor]:
         """The items of each minibatch of all epochs; each epoch has its own order."""

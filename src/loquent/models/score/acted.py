@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from loquent.models.decode.readers import sources
-from loquent.models.score.tokens import CHUNK, deciding, micro_batches
+from loquent.models.score import one_pass
+from loquent.models.score.tokens import deciding, micro_batches
 from loquent.models.support import Support, entropy
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.perturb import Perturbation, kl, perturbed_logprob
@@ -75,7 +76,7 @@ def acting_at(
         networks = networks[:1] if layer is not None else []
     read = states(networks, tokens, where)
     chosen = tokens.roll(-1, 1)[where]
-    step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])
+    step = one_pass.chunk_rows(module.get_input_embeddings().weight.shape[0])
     parts = []
     for i in range(0, len(chosen), step):
         here = slice(i, min(i + step, len(chosen)))

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from loquent import pretrained
-from loquent.models.score.tokens import CHUNK, WHOLE, deciding, micro_batches
+from loquent.models.score import one_pass
+from loquent.models.score.tokens import WHOLE, deciding, micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained import head
 
@@ -89,7 +90,7 @@ def mean_kl(old: Any, new: Any, batch: TokenBatch, token_budget: int) -> float:
                 if layer is None
                 else pretrained.hidden(module, part.tokens, deciding(part))[:, :-1][part.is_action[:, 1:]]
             )
-        step = max(1, CHUNK // new.get_input_embeddings().weight.shape[0])
+        step = one_pass.chunk_rows(new.get_input_embeddings().weight.shape[0])
         for i in range(0, len(states[0]), step):
             before, after = (
                 (state[i : i + step] if layer is None else layer(state[i : i + step]))

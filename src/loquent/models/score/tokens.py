@@ -8,37 +8,30 @@ KL of equal models is exactly 0.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from loquent import pretrained
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
+from loquent.models.score import one_pass
+from loquent.models.score.one_pass import Losses, Scores
 from loquent.models.support import Support, restricted_logprob
 from loquent.models.support import entropy as entropy_of
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.chunked import chunked, summed
 from loquent.pretrained import evaluating, groups, head
 
-CHUNK = 1 << 21  # the logits of one chunk
 WHOLE = (
     1 << 24
     # up to so many logits form one chunk, which is stored for the backward pass; with more logits, the
     # backward pass computes the chunks again
 )
-
-
-class Scores(NamedTuple):
-    """A model's numbers of N action tokens, in the row-major order of `is_action.nonzero()`."""
-
-    drawn: Float[Tensor, " N"]  # log-probability in the support of each token, with temperature
-    policy: Float[Tensor, " N"]  # log-probability in the full softmax
-    entropy: Float[Tensor, " N"]  # of the distribution of `drawn`, in nats; NaN if not requested
 
 
 def action_scores(
@@ -72,7 +65,7 @@ def action_scores(
     chosen = batch.tokens[:, 1:][decided]
     sets = batch.support if support else None
     vocabulary = module.get_input_embeddings().weight.shape[0]
-    step = max(1, CHUNK // vocabulary)
+    step = one_pass.chunk_rows(vocabulary)
 
     def scores(logits: Tensor, here: slice, wanted: tuple[bool, ...]) -> tuple[Tensor, Tensor, Tensor]:
         return _scores(logits, chosen[here], None if sets is None else sets.take(here), entropy and wanted[2])
@@ -101,6 +94,46 @@ def action_scores(
     return Scores(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 
+def action_losses(
+    module: Any, batch: TokenBatch, function: Losses, *, hidden: Float[Tensor, "B T H"] | None = None
+) -> tuple[Float[Tensor, " N"], Scores]:
+    """The loss of each action token by a `function` of its scores, and the scores without gradients.
+
+    The scores are those of `action_scores`, whose arguments are the same. If the output layer has the form of
+    a product, the logits are computed once (`one_pass.losses`).
+
+    Args:
+        function: (the scores of some tokens, the slice of these tokens) -> the loss of each. The entropy has
+            no gradient.
+    """
+    layer = head(module)
+    if layer is None or layer.product is None:
+        scores = action_scores(module, batch, hidden=hidden)
+        loss = function(scores, slice(0, len(scores.policy)))
+        return loss, Scores(*(column.detach() for column in scores))
+    states, chosen = _decided(module, batch, hidden)
+    tokens = one_pass.Tokens(layer.product, chosen, batch.support)
+    return one_pass.losses(tokens, layer.product.narrow(states), function)
+
+
+def _decided(
+    module: Any, batch: TokenBatch, hidden: Tensor | None
+) -> tuple[Float[Tensor, "N H"], Int64[Tensor, " N"]]:
+    """The hidden states before action tokens, and these tokens.
+
+    Raises:
+        LoquentError: a row begins with an action.
+    """
+    if batch.is_action[:, :1].any():
+        raise LoquentError(
+            "a row begins with an action token; every row must begin with a start token, whose hidden state "
+            "is the first state"
+        )
+    decided = batch.is_action[:, 1:]
+    hidden = pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden
+    return hidden[:, :-1][decided], batch.tokens[:, 1:][decided]
+
+
 def weighted_nll(
     module: Any,
     batch: TokenBatch,
@@ -117,15 +150,7 @@ def weighted_nll(
     if layer is None or layer.product is None:
         nll = -action_scores(module, batch, support=False, entropy=False, hidden=hidden).policy
         return (nll if weights is None else weights * nll).sum(), nll.detach()
-    if batch.is_action[:, :1].any():
-        raise LoquentError(
-            "a row begins with an action token; every row must begin with a start token, whose hidden state "
-            "is the first state"
-        )
-    decided = batch.is_action[:, 1:]
-    hidden = pretrained.hidden(module, batch.tokens, deciding(batch)) if hidden is None else hidden
-    states = hidden[:, :-1][decided]
-    chosen, product = batch.tokens[:, 1:][decided], layer.product
+    (states, chosen), product = _decided(module, batch, hidden), layer.product
 
     def rows(logits: Tensor, here: slice) -> tuple[Tensor, Tensor]:
         logits = product.wide(logits)
@@ -133,7 +158,7 @@ def weighted_nll(
         nll = F.cross_entropy(logits, chosen[here], reduction="none")
         return nll if weights is None else weights[here] * nll, nll
 
-    total, (nll,) = summed(product, product.narrow(states), max(1, CHUNK // len(product.weight)), rows)
+    total, (nll,) = summed(product, product.narrow(states), one_pass.chunk_rows(len(product.weight)), rows)
     return total, nll
 
 
