@@ -32,6 +32,7 @@ SIZES = {
     "small": Size(8192, 6, 256, 8),
     "gpt2": Size(50257, 12, 768, 12),
     "wide vocabulary": Size(50257, 2, 128, 4),
+    "wide": Size(50257, 2, 768, 12),
 }
 
 

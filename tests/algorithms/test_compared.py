@@ -63,7 +63,10 @@ def test_trl_has_the_same_advantages_loss_and_gradient(name, monkeypatch):
     expected = {key: torch.tensor(value) for key, value in TRL["cases"][name].items()}
     batch, new, mask = of_trl()
     module = grpo if kind is GRPO else rloo
-    monkeypatch.setattr(module, "action_scores", lambda *given: Scores(new, new, torch.zeros_like(new)))
+    scores = Scores(new, new, torch.zeros_like(new))
+    monkeypatch.setattr(module, "action_scores", lambda *given: scores)
+    if kind is GRPO:
+        monkeypatch.setattr(module, "action_losses", lambda *given: (given[-1](scores, slice(None)), scores))
     model = actor(critic="none", decoding=Decoding(max_new_tokens=TRL["longest"]))
     algorithm = kind(kind.Config(**settings), model)
     prepared = algorithm.prepare(batch)
