@@ -18,6 +18,7 @@ from loquent.pretrained.classifier import (
     sequence_classifier,
 )
 from loquent.pretrained.devices import DTYPES, device, dtype, exact, threads
+from loquent.pretrained.dropout import dropping
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, prompt_room, save
 from loquent.pretrained.likelihood import nll, plain_ids, strided
@@ -37,7 +38,8 @@ from loquent.pretrained.output import OutputLayer, head
 __all__ = [
     "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier",
     "build", "context", "device",
-    "drops_out", "dtype", "end_ids", "evaluating", "exact", "exactly", "groups", "head", "hidden", "load",
+    "dropping", "drops_out", "dtype", "end_ids",
+    "evaluating", "exact", "exactly", "groups", "head", "hidden", "load",
     "load_classifier", "load_encoder", "logits", "match", "nll",
     "padded", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided", "threads", "twin",
 ]  # fmt: skip

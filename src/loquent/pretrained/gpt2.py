@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from loquent.pretrained.dropout import add_dropped, attend, drop, is_keyed
 from loquent.pretrained.torch_private import is_changed
 
 HOME = "transformers.models.gpt2.modeling_gpt2"
@@ -23,14 +24,16 @@ ADAPTER = "default"  # the name of an adapter in peft's layers
 CONV1D = ("transformers.pytorch_utils", "Conv1D")
 PARTS = {*((HOME, name) for name in OWN), CONV1D}
 SLOPE, CUBE = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715  # 2 z = x (SLOPE + CUBE x^2)
+DROPOUTS = {"drop", "attn", "attn_dropout", "resid_dropout", "dropout"}  # an attention reads its own rate
 LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}
 
 
 def serves(module: Any) -> bool:
     """Whether this forward pass computes the same function as the module.
 
-    All parts must be the library's classes, or peft's plain LoRA around them. Active dropout, quantised
-    layers, cross-attention, upcast attention, hooks and replaced `forward`s make it False.
+    All parts must be the library's classes, or peft's plain LoRA around them. Quantised layers,
+    cross-attention, upcast attention, hooks and replaced `forward`s make it False; so does active dropout,
+    unless it is the library's own and its stream is set (`dropout.dropping`).
     """
     if _name(module) not in {(HOME, "GPT2LMHeadModel"), (HOME, "GPT2Model")}:
         return False
@@ -43,7 +46,8 @@ def serves(module: Any) -> bool:
             or "act" in path.split(".")
             or _of_adapter(part, path)
         )  # an activation is called as it is
-        and not (_drops(part) or is_changed(part))
+        and not is_changed(part)
+        and not (_drops(part) and not (is_keyed() and path.split(".")[-1] in DROPOUTS))
         for path, part in module.named_modules()
     )
 
@@ -62,6 +66,7 @@ def last_hidden(
         stores: for each layer the tensors that receive its keys and values.
     """
     hidden = trunk.wte(tokens) + trunk.wpe.weight[: tokens.shape[1]]
+    hidden = drop(hidden, _rate(trunk.drop))
     for number, block in enumerate(trunk.h):
         last = number == len(trunk.h) - 1
         hidden = _block(block, hidden, at if last else None, None if stores is None else stores[number])
@@ -106,17 +111,24 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
     query, keys, values = parts.permute(2, 0, 3, 1, 4)
     if store is not None:
         store[0].copy_(keys), store[1].copy_(values)
-    if at is None:
+    rate = attention.attn_dropout.p if attention.training else 0.0  # as the library reads it
+    if at is None and rate:
+        mixed = attend(query, keys, values, attention.scaling, rate, None)
+    elif at is None:
         mixed = F.scaled_dot_product_attention(query, keys, values, is_causal=True, scale=attention.scaling)
     else:
         hidden = hidden.gather(1, at[:, :, None].expand(-1, -1, size))
         query = query.gather(2, at[:, None, :, None].expand(-1, query.shape[1], -1, query.shape[3]))
-        visible = torch.arange(wide, device=at.device) <= at[:, :, None]
-        mixed = F.scaled_dot_product_attention(
-            query, keys, values, attn_mask=visible[:, None], scale=attention.scaling
-        )
-    hidden = hidden + product(attention.c_proj, mixed.transpose(1, 2).flatten(2))
-    return hidden + feed_forward(block, hidden)
+        visible = (torch.arange(wide, device=at.device) <= at[:, :, None])[:, None]
+        if rate:
+            mixed = attend(query, keys, values, attention.scaling, rate, visible)
+        else:
+            mixed = F.scaled_dot_product_attention(
+                query, keys, values, attn_mask=visible, scale=attention.scaling
+            )
+    mixed = product(attention.c_proj, mixed.transpose(1, 2).flatten(2))
+    hidden = add_dropped(hidden, mixed, _rate(attention.resid_dropout))
+    return add_dropped(hidden, feed_forward(block, hidden), _rate(block.mlp.dropout))
 
 
 def feed_forward(block: Any, hidden: Tensor) -> Tensor:
@@ -142,6 +154,11 @@ def product(layer: Any, inputs: Tensor) -> Tensor:
         down, up = layer.lora_A[ADAPTER](rows), layer.lora_B[ADAPTER].weight
         outputs = torch.addmm(outputs, down, up.T, alpha=layer.scaling[ADAPTER])
     return outputs.view(*inputs.shape[:-1], -1)
+
+
+def _rate(dropout: nn.Dropout) -> float:
+    """The rate of a dropout layer in its present mode."""
+    return dropout.p if dropout.training else 0.0
 
 
 def _drops(part: Any) -> bool:

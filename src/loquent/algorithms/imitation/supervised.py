@@ -38,6 +38,7 @@ from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained import dropping
 
 LOGGED = logged_keys.SUPERVISED
 
@@ -123,9 +124,9 @@ class Supervised(BatchAlgorithm):
         model.policy.train()
         try:
             part = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
-            with borrowed(
-                self.key.child("dropout", self.steps, *([parallel.rank()] if parallel.size() > 1 else []))
-            ):
+            rank = [parallel.rank()] if parallel.size() > 1 else []
+            key = self.key.child("dropout", self.steps, *rank)
+            with borrowed(key), dropping(key.child("own")):
                 for rows in micro_batches(part, self.config.token_budget):
                     total, nll = self._nll(model, part.take(rows).to(model.device))
                     (total / tokens).backward()

@@ -39,7 +39,7 @@ from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import BACKBONES, TokenValues
-from loquent.pretrained import exact
+from loquent.pretrained import dropping, exact
 
 PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
 
@@ -223,7 +223,8 @@ class OfflineLearner(BatchAlgorithm):
             group["lr"] = step_size(self.steps, self.config)
         self.optimizer.zero_grad(set_to_none=True)
         part = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
-        with borrowed(self.key.child("dropout", self.steps, parallel.rank())):
+        key = self.key.child("dropout", self.steps, parallel.rank())
+        with borrowed(key), dropping(key.child("own")):
             for rows in micro_batches(part, self.config.token_budget):
                 total, logged = self.loss(model, part.take(rows).to(model.device), minibatch)
                 total.backward()

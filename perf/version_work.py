@@ -1,0 +1,104 @@
+"""Workloads for `versions.py`: real vocabularies, dropout, equal and long prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+import workloads
+from learning import Ours
+from references.learner import Settings
+
+from loquent.core.seeding import Key
+from loquent.models.decode.loop import Decoding, Nucleus, decode
+
+Work = Callable[[], dict[str, Any]]
+
+
+def decoding(
+    size: str,
+    *,
+    rows: int = 64,
+    wide: int = 64,
+    new: int = 16,
+    answers: int = 1,
+    nucleus: bool = False,
+    context: int = 1024,
+    **settings: Any,
+) -> Work:
+    """Sampling of `rows` rows, `answers` of them for each prompt."""
+    workloads.CONTEXT = context
+    module = workloads.network(size)
+    prompts = [prompt for prompt in workloads.prompts(size, rows // answers, wide) for _ in range(answers)]
+    keys = [Key(0, ("row", i)) for i in range(rows)]
+    chosen = Decoding(max_new_tokens=new, live=rows, **settings)
+    mask = Nucleus(workloads.network(size, seed=1), 0.9) if nucleus else None
+
+    def run() -> dict[str, Any]:
+        drawn = decode(module, prompts, keys, chosen, end=(), pad=0, nucleus=mask)
+        numbers = [float(one.tokens.drawn_logprob.sum()) for one in drawn]
+        return {"draws": [one.tokens.ids.tolist() for one in drawn], "numbers": numbers}
+
+    return run
+
+
+def learning(size: str, *, episodes: int = 32, wide: int = 64, new: int = 48) -> Work:
+    """One epoch of PPO on the same prepared episodes, again and again."""
+    settings = Settings(new=new, epochs=1)
+    ours = Ours(size, wide, settings, episodes, critic="head", minibatch=episodes)
+    batch = ours.batch(ours.collect())
+
+    def run() -> dict[str, Any]:
+        logs = ours.ppo.update(ours.actor, batch)
+        return {"draws": [], "numbers": [value for value in logs.values() if value == value]}
+
+    return run
+
+
+def supervised(
+    shape: str, *, dropout: float = 0.1, size: str = "small", rows: int = 16, wide: int = 128
+) -> Work:
+    """A gradient step of supervised learning in training mode."""
+    from loquent import pretrained
+
+    # the commit before this one has no streams for dropout
+    dropping = getattr(pretrained, "dropping", lambda key: nullcontext())
+    module = workloads.network(size, shape)
+    for part in module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = dropout
+        if hasattr(part, "attention_dropout"):
+            part.attention_dropout = dropout
+    module.train()
+    tokens = torch.tensor(workloads.prompts(size, rows, wide))
+    wanted = torch.ones_like(tokens, dtype=torch.bool)
+
+    def run() -> dict[str, Any]:
+        torch.manual_seed(0)
+        module.zero_grad()
+        with dropping(Key(0)):
+            pretrained.hidden(module, tokens, wanted).square().mean().backward()
+        return {"draws": [], "numbers": []}
+
+    return run
+
+
+WORK: dict[str, Callable[[], Work]] = {
+    "decode-wide-128": partial(decoding, "wide vocabulary"),
+    "decode-wide-768": partial(decoding, "wide"),
+    "decode-wide-nucleus": partial(decoding, "wide vocabulary", nucleus=True, new=8),
+    "learn-wide-128": partial(learning, "wide vocabulary"),
+    "learn-wide-768": partial(learning, "wide"),
+    "dropout-tiny": partial(supervised, "gpt2", size="tiny"),
+    "dropout-small": partial(supervised, "gpt2"),
+    "dropout-short": partial(supervised, "gpt2", size="tiny", rows=32, wide=32),
+    "dropout-long": partial(supervised, "gpt2", size="tiny", rows=4, wide=256),
+    "dropout-llama": partial(supervised, "llama"),
+    "equal-prompts": partial(decoding, "small", rows=64, answers=8, wide=512, new=48),
+    "long-prompts": partial(decoding, "small", rows=128, wide=512, new=8),
+    "answers-96": partial(decoding, "small", new=96),
+    "answers-384": partial(decoding, "small", new=384),
+}
