@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from loquent.models.decode.last import Gives, Last
+from loquent.models.decode.prompts import distinct
 from loquent.pretrained import context, head, hidden, logits, padded
 
 BLOCK = 32  # columns that a slab grows by
@@ -79,6 +80,10 @@ class Slab(DynamicLayer):  # type: ignore[misc]  # transformers has no types
         self.keys, self.values = (slab[:, :, first:][index] for slab in (self.keys, self.values))
         self.used -= first
 
+    def repeat(self, index: Tensor) -> None:
+        """Replace the rows by those at `index`, which may occur several times."""
+        self.keys, self.values = (slab[index] for slab in (self.keys, self.values))
+
     def merge(self, other: Slab) -> None:
         """Append another slab's rows; both end at the same column, with zeros on the left."""
         width = max(self.used, other.used)
@@ -104,12 +109,19 @@ class Cached:
         self.logits_option = {"logits_to_keep": 1} if has_option else {}
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
-        """Read prompts in one pass of their own, then append their rows."""
-        ids, real = padded(prompts, self.pad, self.module.device, left=True)
+        """Read prompts in one pass of their own, equal ones once, then append their rows."""
+        different, which = distinct(prompts)
+        ids, real = padded(different, self.pad, self.module.device, left=True)
         cache = DynamicCache(config=self.module.config)
         slabs = [Slab() for _ in cache.layers]
         cache.layers = [*slabs]
         last = self._forward(ids, real.long(), (real.cumsum(1) - 1).clamp_min(0), cache)
+        if len(different) < len(prompts):
+            index = torch.tensor(which, device=ids.device)
+            ids, real = ids[index], real[index]
+            last = Last(*(None if part is None else part[index] for part in last))
+            for slab in slabs:
+                slab.repeat(index)
         length = real.sum(1)
         mask = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=self.module.dtype, device=ids.device)
         mask.masked_fill_(~real[:, None, None], -torch.inf)

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from loquent.models.decode.last import Gives, Last
+from loquent.models.decode.prompts import PREFILL, distinct, passes
 from loquent.pretrained import gpt2, padded
 
 BLOCK = 64  # columns that slots grow by: growing copies the slots, and unused columns cost attention
@@ -45,10 +46,32 @@ class Slots:
         self.used = self.count = 0
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
-        """Read prompts in one pass into free slots; the result is at their last tokens."""
-        ids, real = padded(prompts, self.pad, self.module.device)
-        new, width, length = slice(self.count, self.count + len(ids)), ids.shape[1], real.sum(1)
+        """Read prompts into free slots; the result is at their last tokens.
+
+        Equal prompts are read once, and long ones in passes of at most `PREFILL` padded tokens.
+        """
+        different, which = distinct(prompts)
+        new, width = slice(self.count, self.count + len(prompts)), max(map(len, prompts))
         self._grow(width)
+        parts, first = [], self.count
+        for size in passes([len(prompt) for prompt in different], PREFILL):
+            parts.append(self._read(different[first - self.count :][:size], first))
+            first += size
+        states = torch.cat(parts)
+        if len(different) < len(prompts):
+            index = torch.tensor(which, device=states.device)
+            states = states[index]
+            for part in (*self.keys, *self.values):
+                part[new, :, :width] = part[self.count + index, :, :width]
+            for part in (self.mask, self.length):
+                part[new] = part[self.count + index]
+        self.used, self.count = max(self.used, width), new.stop
+        return self._last(states)
+
+    def _read(self, prompts: Sequence[Sequence[int]], first: int) -> Tensor:
+        """The states at the last tokens of prompts, which are read into the slots from `first` on."""
+        ids, real = padded(prompts, self.pad, self.module.device)
+        new, width, length = slice(first, first + len(ids)), ids.shape[1], real.sum(1)
         stores = [
             (keys[new, :, :width], values[new, :, :width])
             for keys, values in zip(self.keys, self.values, strict=True)
@@ -57,8 +80,7 @@ class Slots:
         self.mask[new] = -torch.inf
         self.mask[new, 0, 0, :width].masked_fill_(real, 0.0)
         self.length[new] = length
-        self.used, self.count = max(self.used, width), new.stop
-        return self._last(states[:, 0])
+        return states[:, 0]
 
     def step(self, ids: Tensor) -> Last:
         """Add one id to every row; the result is at the last tokens of all rows."""

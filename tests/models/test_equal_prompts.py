@@ -1,0 +1,98 @@
+"""Equal prompts are read once, and long ones in passes of a token budget; the answers stay the same."""
+
+import pytest
+import torch
+from small_models import END, gpt2, llama, prompts_of
+
+from loquent.core.seeding import Key
+from loquent.models.decode import prompts as parts
+from loquent.models.decode import slots
+from loquent.models.decode.loop import Decoding, decode
+from loquent.models.decode.prompts import distinct, passes
+
+MODELS = {"gpt2": gpt2, "llama": llama}
+
+
+def answers(module, prompts, keys, live):
+    decoding = Decoding(max_new_tokens=7, live=live, temperature=0.9)
+    drawn = decode(module, prompts, keys, decoding, end=[END], pad=0)
+    return [(one.tokens.ids.tolist(), one.tokens.drawn_logprob) for one in drawn]
+
+
+def same(ours, theirs):
+    for (ids, logprob), (other_ids, other) in zip(ours, theirs, strict=True):
+        assert ids == other_ids
+        assert abs(logprob - other).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("live", [2, 5, 64])
+def test_answers_to_equal_prompts_are_those_of_prompts_read_one_by_one(name, live):
+    module, different = MODELS[name]("float64"), prompts_of(5)
+    order = [0, 0, 0, 1, 2, 1, 3, 4, 4, 0]
+    prompts = [different[i] for i in order]
+    keys = [Key(3, (i,)) for i in range(len(order))]
+    alone = [answers(module, [prompt], [key], 1)[0] for prompt, key in zip(prompts, keys, strict=True)]
+    same(answers(module, prompts, keys, live), alone)
+    assert len({tuple(ids) for ids, _ in alone[:3]}) > 1, "equal prompts have answers of their own"
+
+
+def test_equal_prompts_are_read_once():
+    module, prompts = gpt2("float64"), prompts_of(3)
+    rows = slots.Slots(module, 0, 12, 40)
+    shapes = []
+    own = slots.gpt2.last_hidden
+
+    def last_hidden(trunk, ids, *rest):
+        shapes.append(tuple(ids.shape))
+        return own(trunk, ids, *rest)
+
+    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
+        patch.setattr(slots.gpt2, "last_hidden", last_hidden)
+        rows.join([prompts[0], prompts[1], prompts[0], prompts[0]])
+    width = max(len(prompts[0]), len(prompts[1]))
+    assert shapes == [(2, width)]
+    assert rows.length[:4].tolist() == [len(prompts[i]) for i in (0, 1, 0, 0)]
+
+
+def test_cached_rows_read_equal_prompts_once():
+    from loquent.models.decode.cache import Cached
+
+    module, prompts = llama("float64"), prompts_of(3)
+    rows, shapes = Cached(module, 0), []
+    module.base_model.register_forward_pre_hook(
+        lambda part, given, named: shapes.append(tuple(named["input_ids"].shape)), with_kwargs=True
+    )
+    with torch.no_grad():
+        last = rows.join([prompts[0], prompts[1], prompts[0]])
+    assert shapes == [(2, max(len(prompts[0]), len(prompts[1])))]
+    assert torch.equal(last.logits[0], last.logits[2])
+
+
+@pytest.mark.parametrize("budget", [1, 9, 20, 10_000])
+def test_prompts_read_in_passes_have_the_same_answers(budget, monkeypatch):
+    module, prompts = gpt2("float64"), prompts_of(9)
+    keys = [Key(4, (i,)) for i in range(9)]
+    expected = answers(module, prompts, keys, 4)
+    monkeypatch.setattr(slots, "PREFILL", budget)
+    same(answers(module, prompts, keys, 4), expected)
+    same(answers(module, prompts, keys, 9), expected)
+
+
+def test_passes_stay_within_the_budget():
+    random = Key(5, ("passes",)).generator()
+    for budget in (1, 10, 64):
+        lengths = random.integers(1, 30, 50).tolist()
+        sizes = passes(lengths, budget)
+        assert sum(sizes) == len(lengths)
+        start = 0
+        for size in sizes:
+            part = lengths[start : start + size]
+            assert size == 1 or size * max(part) <= budget
+            start += size
+    assert passes([4, 4, 4, 9, 1], 8) == [2, 1, 1, 1]
+    assert passes([3] * 7, parts.PREFILL) == [7]
+
+
+def test_distinct_prompts_keep_their_order():
+    assert distinct([[1], [2, 3], (1,), [2], [2, 3]]) == ([(1,), (2, 3), (2,)], [0, 1, 0, 2, 1])
