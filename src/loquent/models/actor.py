@@ -19,7 +19,7 @@ from loquent.models.format.names import Format, of_model
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import TokenValues
 from loquent.pretrained import LanguageModel, lora, pairs
-from loquent.pretrained.trunk import trunk, width
+from loquent.pretrained.output import trunk, width
 
 CRITICS = ("network", "head", "none")
 

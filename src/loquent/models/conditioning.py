@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from loquent import pretrained
 from loquent.pretrained import exact, pairs
-from loquent.pretrained.trunk import trunk
+from loquent.pretrained.output import trunk
 
 
 class Conditioning(nn.Module):

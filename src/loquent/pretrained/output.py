@@ -148,3 +148,18 @@ def _widths(module: Any) -> list[int]:
     weight = getattr(layer, "weight", None)
     sizes = [getattr(config, "hidden_size", None), None if weight is None else int(weight.shape[-1])]
     return list(dict.fromkeys(size for size in sizes if size is not None))
+
+
+def trunk(module: Any) -> nn.Module:
+    """The part of a causal model without its output layer; the model itself if it names no such part."""
+    base: nn.Module = module.base_model
+    return base
+
+
+def width(module: Any) -> int:
+    """The size of the last hidden states that the output layer reads."""
+    recognised = head(module)
+    if recognised is not None:
+        return recognised.width
+    layer = module.get_output_embeddings()
+    return int(layer.weight.shape[1] if layer is not None else module.config.get_text_config().hidden_size)

@@ -31,7 +31,7 @@ from loquent.models.choose.best_of import BestOf
 from loquent.models.choose.candidates import Candidates, FeatureScore, FeatureValues, mean_states, name_of
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import utterances
-from loquent.pretrained.trunk import width
+from loquent.pretrained.output import width
 
 LOGGED = logged_keys.CHAI
 

@@ -71,7 +71,8 @@ def losses(
     """
     needed = torch.is_grad_enabled()
     weight, bias = tokens.product.weight, tokens.product.bias
-    loss, *scores = _OnePass.apply(states, weight, bias, tokens, function, needed)  # type: ignore[no-untyped-call]  # torch has no types for autograd functions
+    apply: Any = _OnePass.apply  # torch has no types for autograd functions
+    loss, *scores = apply(states, weight, bias, tokens, function, needed)
     return loss, Scores(*scores)
 
 
