@@ -18,7 +18,7 @@ from references.plain_ilql import PlainILQL
 from safetensors.torch import save_file
 
 from loquent.algorithms.value_learning.ilql import ILQL
-from loquent.core.seeding import Key
+from loquent.core.seeding import Key, borrowed
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
 
@@ -91,8 +91,14 @@ class Plain:
         self.batch = batch.tokens, batch.real, batch.is_action, batch.reward, batch.ended
 
     def step(self) -> None:
-        """One gradient step."""
-        self.plain.step(*self.batch)
+        """One gradient step, with the dropout that ours has too."""
+        learned = self.plain.policy, self.plain.value
+        for network in learned:
+            network.train()
+        with borrowed(Key(0, ("dropout",))):
+            self.plain.step(*self.batch)
+        for network in learned:
+            network.eval()
 
     def gradient(self) -> torch.Tensor:
         """As ours."""
