@@ -4,16 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from best_list import best_list
 
 import loquent
 from loquent import Key
+from loquent.bench import suite
 from loquent.conformance.check import check
 from loquent.core import episode
 from loquent.core.agent import Answer, make
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent, EpisodeOver
 from loquent.rollout.loop import games, play, replay
-from loquent.tasks.dialogue import ranking, rules
+from loquent.tasks.dialogue import histogram, ranking, rules
 from loquent.tasks.dialogue import task as home
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
@@ -323,6 +325,40 @@ def test_a_seat_of_an_unknown_name_is_refused():
 def test_options_have_ranges(options):
     with pytest.raises(BadSetting, match=next(iter(options)) if "source" not in options else "path"):
         world(**options)
+
+
+def test_the_histogram_of_yes_and_no():
+    task = world(percentile=0.9)
+    queue = games(task.rows("test")[:40])
+    casual, careful = (
+        list(play(task, queue, make(f"dialogue/{name}", task), seed=0)) for name in ("casual", "careful")
+    )
+    rates = histogram.rates(casual)
+    by_hand = [
+        [turn.text in ("yes", "no") for turn in game.turns if turn.seat == "answerer"] for game in casual
+    ]
+    np.testing.assert_allclose(rates, [sum(answers) / len(answers) for answers in by_hand])
+    counts = histogram.histogram(casual, bins=5)
+    assert counts.sum() == 40
+    assert counts[:2].sum() < 20, "a casual questioner hears yes or no more often than not"
+    assert histogram.histogram(careful).tolist() == [40, *[0] * 9]
+    assert histogram.drawn(np.array([2, 0, 1])).splitlines()[0].endswith("2 " + "#" * 40)
+    with pytest.raises(BadSetting, match="0 episodes with a question"):
+        histogram.histogram([])
+
+
+def test_the_best_list_of_questions_is_that_of_the_suite():
+    task = world(percentile=0.9)
+    texts, score = best_list(task, task.rows("train")[:400])
+    listed = suite.load("ilql-dialogue").cells["list"].agent["questions"]
+    assert list(listed) == texts
+    played = play(
+        task,
+        games(task.rows("train")[:400]),
+        make({"kind": "dialogue/list", "questions": texts}, task),
+        seed=0,
+    )
+    assert np.mean([task.total(game.rewards) for game in played]) == pytest.approx(score)
 
 
 def test_the_laws_hold():
