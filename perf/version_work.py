@@ -45,6 +45,34 @@ def decoding(
     return run
 
 
+def prefill(size: str, *, rows: int = 128, wide: int = 512) -> Work:
+    """One join of long prompts into slots that exist already; `rise_mb` is how far memory rises in it."""
+    from pathlib import Path
+
+    from memory import memory
+
+    from loquent.models.decode.slots import Slots
+
+    workloads.CONTEXT = 1024
+    slots = Slots(workloads.network(size), 0, rows, wide)
+    prompts = workloads.prompts(size, rows, wide)
+
+    @torch.inference_mode()
+    def run() -> dict[str, Any]:
+        slots.keep(torch.arange(0))
+        if slots.mask.shape[3] < wide:
+            slots.join(prompts[:1])
+            slots.keep(torch.arange(0))
+        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+        start = memory("VmRSS")
+        logits = slots.join(prompts).logits
+        assert logits is not None
+        rise = (memory("VmHWM") - start) / 2**20
+        return {"draws": logits.argmax(1).tolist(), "numbers": logits.amax(1).tolist(), "rise_mb": rise}
+
+    return run
+
+
 def learning(size: str, *, episodes: int = 32, wide: int = 64, new: int = 48) -> Work:
     """One epoch of PPO on the same prepared episodes, again and again."""
     settings = Settings(new=new, epochs=1)
@@ -99,6 +127,7 @@ WORK: dict[str, Callable[[], Work]] = {
     "dropout-llama": partial(supervised, "llama"),
     "equal-prompts": partial(decoding, "small", rows=64, answers=8, wide=512, new=48),
     "long-prompts": partial(decoding, "small", rows=128, wide=512, new=8),
+    "prefill": partial(prefill, "small"),
     "answers-96": partial(decoding, "small", new=96),
     "answers-384": partial(decoding, "small", new=384),
 }

@@ -104,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     round(statistics.median(pair[side]["processor"] for pair in rounds), 3) for side in (0, 1)
                 ],
                 "peak_mb": [round(max(pair[side]["peak_mb"] for pair in rounds)) for side in (0, 1)],
+                "rise_mb": [round(max(pair[side].get("rise_mb", 0) for pair in rounds)) for side in (0, 1)],
                 "largest_difference": worst,
             }
         )

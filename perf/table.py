@@ -1,0 +1,106 @@
+"""The tables of docs/speed.md from docs/results/speed.jsonl: `python perf/table.py` writes them anew.
+
+A row keeps its name and its words. The target, the figures and the commit come from the last line with that
+name. A commit is marked as older if a file that the benchmark measures has changed since.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, RESULTS = ROOT / "docs" / "speed.md", ROOT / "docs" / "results" / "speed.jsonl"
+MODELS = ["models/decode", "models/support.py", "pretrained/gpt2.py", "pretrained/dropout.py"]
+LEARNING = [*MODELS, "models/score", "models/values/chunked.py", "algorithms/shared", "rollout/loop.py"]
+MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
+    "decode": MODELS,
+    "ppo": [*LEARNING, "algorithms/policy_gradient"],
+    "ppo-t5": [*LEARNING, "algorithms/policy_gradient", "pretrained/pairs.py"],
+    "grpo": [*LEARNING, "algorithms/policy_gradient"],
+    "memory": [*LEARNING, "algorithms/policy_gradient"],
+    "ilql-acting": [*MODELS, "models/values"],
+    "ilql-training": [*LEARNING, "models/values", "algorithms/value_learning"],
+    "wordle": ["tasks/wordle", "core/task.py"],
+    "reading": ["tasks/reading", "core/task.py"],
+    "asking": ["models/asking", "algorithms/asking"],
+    "steps": ["adapters", "core/task.py", "core/live.py", "tasks/tagging", "tasks/multilabel", "features"],
+    "blocks": ["tasks/blocks", "core/task.py"],
+    "metric": ["metrics"],
+    "learn": [*LEARNING, "algorithms/policy_gradient"],
+    "dropout": ["pretrained/gpt2.py", "pretrained/dropout.py"],
+    "equal": MODELS,
+    "prefill": MODELS,
+    "answers": MODELS,
+}
+
+
+def records() -> dict[str, dict[str, Any]]:
+    """The last line of the results for each benchmark."""
+    lines = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines())
+    return {line["printed"]["name"]: line for line in lines}
+
+
+def paths(name: str) -> list[str]:
+    """The files that a benchmark measures, by the longest beginning of its name."""
+    beginnings = [beginning for beginning in MEASURED if name.startswith(beginning)]
+    return [f"src/loquent/{path}" for path in MEASURED[max(beginnings, key=len)]]
+
+
+def has_history() -> bool:
+    """Whether this is a checkout with its complete history."""
+    return _git("rev-parse", "--is-shallow-repository") == "false"
+
+
+def is_older(name: str, commit: str) -> bool:
+    """Whether a file that a benchmark measures has changed since a commit, or the commit is unknown."""
+    changes = _git("log", "-1", "--format=%h", f"{commit}..HEAD", "--", *paths(name))
+    return changes != ""
+
+
+def _git(*arguments: str) -> str | None:
+    """What git prints; None if it fails or is not there."""
+    try:
+        run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return run.stdout.strip()
+
+
+def cells(name: str, record: dict[str, Any], marked: bool) -> list[str]:
+    """The measured figures of a row, and its commit."""
+    printed = record["printed"]
+    measured = (
+        f"{figure(printed['ratio'])} [{figure(printed['low'])}, {figure(printed['high'])}]"
+        if "low" in printed
+        else figure(printed["ratio_of_processor_time"])
+    )
+    if name.startswith("metric-"):
+        measured += f", {figure(printed['ratio_of_processor_time'])}"
+    return [measured, f"`{record['commit']}`" + (", older" if marked else "")]
+
+
+def figure(ratio: float) -> str:
+    """A ratio with the digits that tables have."""
+    return f"{ratio:,.0f}" if ratio >= 1000 else f"{ratio:.2f}"
+
+
+def rewritten(page: str, *, marks: bool) -> str:
+    """The page with its tables anew; without `marks` a commit keeps its present mark."""
+    known, lines = records(), page.splitlines()
+    for number, line in enumerate(lines):
+        found = re.match(r"\| `([\w-]+)` \|", line)
+        if not found or found[1] not in known:
+            continue
+        name, parts = found[1], [part.strip() for part in line.strip().strip("|").split("|")]
+        record = known[name]
+        marked = is_older(name, record["commit"]) if marks else parts[-1].endswith(", older")
+        lines[number] = f"| {' | '.join([*parts[:3], *cells(name, record, marked)])} |"
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), marks=has_history()), encoding="utf-8")
