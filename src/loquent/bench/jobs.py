@@ -227,7 +227,8 @@ class _Planner:
         beside = entry.recipe.endswith((".yaml", ".yml")) and file.is_file()
         source: str | Path = file if beside else entry.recipe
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
-        return recipes.load(source, texts, profile=SMOKE if self.profile == SMOKE else None, imports=imports)
+        own = self.profile == SMOKE or self.profile in recipes.profiles(source)
+        return recipes.load(source, texts, profile=self.profile if own else None, imports=imports)
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix("model:")

@@ -65,6 +65,16 @@ class Paper:
         return table, {column: figure(text) for column, text in cells}
 
 
+def row(paper: str, reference: str) -> tuple[PaperTable, dict[str, Figure]]:
+    """The table and the figures of a reference `table/row` of a paper, or of `PAPER:table/row`.
+
+    Raises:
+        UnknownName: there is no such paper, table or row.
+    """
+    other, colon, rest = reference.partition(":")
+    return load(other).row(rest) if colon else load(paper).row(reference)
+
+
 @lru_cache
 def load(name: str) -> Paper:
     """The figures of a paper by its name.

@@ -166,6 +166,6 @@ def check(suite: Suite) -> None:
     for name, entry in suite.cells.items():
         if entry.published:
             try:
-                published.load(suite.paper).row(entry.published)
+                published.row(suite.paper, entry.published)
             except LookupError as error:
                 raise BadSetting(f"suite {suite.name}, {name}: published: {error}") from error

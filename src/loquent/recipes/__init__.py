@@ -1,7 +1,7 @@
 """Recipes: a run as a value, loaded from YAML; the built-in recipes."""
 
 from loquent.recipes.describing import describe
-from loquent.recipes.loading import FOLDER, Imports, load, names
+from loquent.recipes.loading import FOLDER, Imports, load, names, profiles
 from loquent.recipes.recipe import Recipe
 
-__all__ = ["FOLDER", "Imports", "Recipe", "describe", "load", "names"]
+__all__ = ["FOLDER", "Imports", "Recipe", "describe", "load", "names", "profiles"]

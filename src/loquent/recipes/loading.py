@@ -12,11 +12,12 @@ from loquent.core import registry
 from loquent.core.guards import trust
 from loquent.core.options import Node, read
 from loquent.errors import BadSetting, UnknownName, kind_of
-from loquent.recipes import building, smoke
+from loquent.recipes import building, layers, smoke
 from loquent.recipes.overrides import PROFILE, override
 from loquent.recipes.recipe import Recipe
 
 FOLDER = resources.files("loquent.recipes")
+FOLDERS = (FOLDER, FOLDER / "grue")
 Imports = Literal["trusted", "all", "none"]
 
 
@@ -31,15 +32,15 @@ def load(
 
     Args:
         overrides: `key.path=value`; later ones override earlier ones.
-        profile: "smoke" makes updates, episodes and the model tiny, so that a run takes seconds and needs no
-            other run. Overrides are applied after the profile.
+        profile: a profile of the recipe. "smoke", which every recipe has, makes updates, episodes and the
+            model tiny, so that a run takes seconds and needs no other run. Overrides are applied after it.
         imports: what happens to code that a YAML file names as `module:Name`. "trusted" imports it if the
             file lies under the current folder or was written here by this user (`trust`). "all" imports it.
             "none" imports nothing: settings that only the code could check stay as the file has them, and
             the recipe can be shown, not run.
 
     Raises:
-        UnknownName: no such recipe. BadSetting: an unknown key or a bad value, with file and line.
+        UnknownName: no such recipe, or no such profile of it. BadSetting: an unknown key or a bad value, with file and line.
             NotTrusted: the file names code and is not trusted.
 
     Warns:
@@ -51,20 +52,32 @@ def load(
         raise BadSetting(
             f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a complete one"
         )
+    root = layers.whole(root, path)
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
     if imports == "trusted" and str(name).endswith((".yaml", ".yml")):
         trust.check(override(copy.deepcopy(root), overrides), path)
     alone = frozenset(reach.name for reach in trust.reaches(root)) if imports == "none" else frozenset[str]()
     with registry.refuse_imports(alone):
-        small = smoke.overrides_of(profile, root, overrides)
+        small = [*layers.profile(root, profile), *smoke.overrides_of(profile, root, overrides)]
         fields = building.settings(override(override(root, small, PROFILE), overrides))
     return Recipe(**fields, alone=alone)
 
 
 def names() -> list[str]:
     """All recipes known by name: the built-in ones and the registered ones."""
-    built_in = [item.name.removesuffix(".yaml") for item in FOLDER.iterdir() if item.name.endswith(".yaml")]
-    return sorted({*built_in, *registry.names("recipe")})
+    return sorted({*built_in(), *registry.names("recipe")})
+
+
+def built_in() -> dict[str, Path]:
+    """The files of the built-in recipes by name."""
+    items = [item for folder in FOLDERS for item in folder.iterdir() if item.name.endswith(".yaml")]
+    return {item.name.removesuffix(".yaml"): Path(str(item)) for item in items}
+
+
+def profiles(name: str | Path) -> Sequence[str]:
+    """The profiles of a recipe, without "smoke"; raises as `find`."""
+    path = find(name)
+    return layers.names(layers.whole(read(path), path))
 
 
 def find(name: str | Path) -> Path:
@@ -89,4 +102,4 @@ def find(name: str | Path) -> Path:
         return registry.recipe_file(str(name))
     if str(name) not in names():
         raise UnknownName("recipe", str(name), names())
-    return Path(str(FOLDER / f"{name}.yaml"))
+    return built_in()[str(name)]

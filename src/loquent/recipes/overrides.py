@@ -8,7 +8,7 @@ from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, Node, parse
 from loquent.errors import BadSetting
 
-PROFILE = "profile smoke"  # the place of settings that come from a profile
+PROFILE = "profile"  # the place of settings that come from a profile
 WITH_KIND = ("task", "algorithm", "teacher")  # a text here is a kind without options
 
 

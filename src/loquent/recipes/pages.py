@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
-from loquent.recipes.loading import FOLDER
+from loquent.recipes.loading import built_in
 
 TRAINS = re.compile(r"^#.*\b(loquent train \S+ --out (\S+))", re.MULTILINE)
 
 
 def maker(folder: str) -> str:
     """The command in a built-in recipe that makes this folder, or "" if no recipe has one."""
-    for file in sorted(FOLDER.iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".yaml"):
-            for command, out in TRAINS.findall(file.read_text(encoding="utf-8")):
-                if PurePath(out) == PurePath(folder):
-                    return str(command)
+    for _, file in sorted(built_in().items()):
+        for command, out in TRAINS.findall(file.read_text(encoding="utf-8")):
+            if PurePath(out) == PurePath(folder):
+                return str(command)
     return ""

@@ -53,18 +53,13 @@ DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
 
 
 def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> Sequence[str]:
-    """The overrides of a profile for this recipe; none without a profile.
+    """The overrides of the profile "smoke" for this recipe; none for another profile.
 
-    Those of "smoke" also shorten the recipe's own evaluation and replace what may be absent here: its
+    They also shorten the recipe's own evaluation and replace what may be absent here: its
     reference model, its rows, its classifiers and its recorded episodes.
-
-    Raises:
-        BadSetting: there is no such profile.
     """
-    if profile is None:
-        return ()
     if profile != "smoke":
-        raise BadSetting(f"there is no profile {profile!r}; known: smoke")
+        return ()
     sections = {name: node.value for name, node in root.value.items() if isinstance(node.value, dict)}
     texts = [
         f"evaluation.{name}={value}"
@@ -86,7 +81,8 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
     texts += _networks(algorithm)
     rows = _rows(sections, overrides)
     small = _algorithm(override(copy.deepcopy(root), overrides))
-    return (*SMOKE, *texts, *small, *rows, *_scores(sections, bool(rows)))
+    reviews = bool(rows) and "dataset" not in sections.get("task", {})
+    return (*SMOKE, *texts, *small, *rows, *_scores(sections, reviews))
 
 
 def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
@@ -127,7 +123,7 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
     return texts
 
 
-def _scores(sections: Sections, other_rows: bool) -> list[str]:
+def _scores(sections: Sections, reviews: bool) -> list[str]:
     """Overrides of rewards and metrics that need absent networks, programs or tables.
 
     They get their default classifier, or the metric `lexicon` replaces them.
@@ -144,7 +140,7 @@ def _scores(sections: Sections, other_rows: bool) -> list[str]:
                     for key, value in DEFAULTS_OF_CLASSIFIER.items()
                     if key in options
                 ]
-            elif isinstance(of, str) and ":" not in of and (absent or (other_rows and of in NEED_TABLES)):
+            elif isinstance(of, str) and ":" not in of and (absent or (reviews and of in NEED_TABLES)):
                 _check(section, name, node)
                 weight = f", weight: {options['weight'].bare()}" if "weight" in options else ""
                 texts.append(f"{section}.{name}={{of: lexicon{weight}}}")

@@ -150,10 +150,10 @@ class ActorCritic(OnPolicy):
         measured = self.surrogate(new, old, of(batch.advantage, batch.is_action))[1]
         critic = self.critic_loss(value, batch)
         entropy = self.entropy(scores)
-        total = policy
+        total = policy if self.learns_policy else torch.zeros_like(policy)
         if self.config.value_coefficient:
             total = total + self.config.value_coefficient * critic
-        if self.config.entropy_coefficient:
+        if self.config.entropy_coefficient and self.learns_policy:
             total = total - self.config.entropy_coefficient * entropy
         logged = {"policy/loss": policy, "policy/entropy": entropy, **measured}
         return {"total": total, **logged, "policy/kl_old": kl.k3(old, new), "critic/loss": critic}
@@ -172,6 +172,11 @@ class ActorCritic(OnPolicy):
             return action_losses(model.policy, batch, losses, hidden=hidden)
         scores = action_scores(model.policy, batch, hidden=hidden)
         return losses(scores, slice(None)), scores
+
+    @property
+    def learns_policy(self) -> bool:
+        """Whether this update changes the policy, not the critic alone."""
+        return True
 
     @abstractmethod
     def surrogate(

@@ -22,6 +22,7 @@ from loquent.algorithms.shared.optimization import adamw, trainable
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
+from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 
 LOGGED = logged_keys.PPO
@@ -94,6 +95,21 @@ class Config(ActorCriticConfig):
         source="stable-baselines3",
         low=0.0,
     )
+    critic_warmup: int = setting(
+        0,
+        "updates at the beginning in which the critic learns alone, because advantages by an untrained one "
+        "are noise",
+        source="verl, trainer.critic_warmup",
+        low=0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.critic_warmup and not self.value_coefficient:
+            raise BadSetting(
+                f"Config.critic_warmup = {self.critic_warmup} trains the critic, but value_coefficient = 0 "
+                "gives it no loss; set value_coefficient above 0, or critic_warmup to 0"
+            )
 
 
 class PPO(ActorCritic):
@@ -122,6 +138,11 @@ class PPO(ActorCritic):
         """The negated clipped surrogate L^CLIP, the ratio, and whether it is clipped."""
         policy, ratio, clipped = losses.clipped_surrogate(new, old, advantage, self.config.clip)
         return policy, {"policy/ratio": ratio, "policy/clip_fraction": clipped}
+
+    @property
+    def learns_policy(self) -> bool:
+        """Whether the first `critic_warmup` updates are over."""
+        return self.updates >= int(self.config.critic_warmup)
 
     def accepts(self, kl_old: Tensor | float) -> bool:
         """Whether the minibatch's kl_old is at most `stop_kl`."""

@@ -77,7 +77,7 @@ def row(
         if (own := _by_row(settings, evaluations, runs))
     }
     entry = suite.cells[name]
-    table, paper = published.load(suite.paper).row(entry.published) if entry.published else (None, {})
+    table, paper = published.row(suite.paper, entry.published) if entry.published else (None, {})
     return Row(
         name=name,
         label=entry.label or name,

@@ -89,7 +89,7 @@ def _rewards() -> dict[str, str]:
 
 def _recipes() -> dict[str, str]:
     """The built-in and the registered recipes, each with the first line of its file."""
-    files = {file.stem: file for file in RECIPES.glob("*.yaml")}
+    files = {file.stem: file for file in (*RECIPES.glob("*.yaml"), *RECIPES.glob("grue/*.yaml"))}
     broken = {}
     for name in registry.names("recipe"):
         try:

@@ -48,7 +48,9 @@ def overrides(parser: argparse.ArgumentParser) -> None:
 def profile(parser: argparse.ArgumentParser) -> None:
     """Add `--profile`."""
     parser.add_argument(
-        "--profile", choices=["smoke"], help="smoke: two tiny updates, to check that everything runs"
+        "--profile",
+        metavar="NAME",
+        help="smoke: two tiny updates, to check that everything runs; or a profile of the recipe, such as cpu",
     )
 
 

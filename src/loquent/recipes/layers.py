@@ -1,0 +1,100 @@
+"""Recipes in layers: a file that changes another one (`base`), and settings for a size of machine (`profiles`).
+
+    base: grue_commongen_zero_shot            # a recipe beside this file
+    algorithm: {kind: ppo}
+    profiles: {cpu: {training.updates: 12}}   # --profile cpu
+
+A section of the file replaces single settings of the base's section. A section with another `kind` replaces
+the whole section. Profiles of the base apply first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from loquent.core.guards.safe_yaml import Node
+from loquent.core.options import read
+from loquent.core.values import plain
+from loquent.errors import BadSetting, UnknownName
+
+BASE, PROFILES = "base", "profiles"
+MOST_BASES = 8
+
+
+def whole(root: Node, path: Path) -> Node:
+    """The tree of a recipe over the trees of its bases.
+
+    Raises:
+        BadSetting: a base does not exist, or the bases form a circle.
+    """
+    layers, folder = [root], path.parent
+    while (node := layers[-1].mapping("a recipe").pop(BASE, None)) is not None:
+        file = folder / f"{node.value}.yaml"
+        if not isinstance(node.value, str) or Path(node.value).name != node.value or not file.is_file():
+            raise BadSetting(
+                f"{node.place}: base must be the name of a recipe in the folder of this file, without .yaml, "
+                f"got {node.bare()!r}"
+            )
+        if len(layers) > MOST_BASES:
+            raise BadSetting(
+                f"{node.place}: base = {node.value!r} leads to more than {MOST_BASES} files, perhaps in a "
+                "circle; remove a base"
+            )
+        layers.append(read(file))
+    merged = layers.pop()
+    while layers:
+        merged = _over(merged, layers.pop())
+    return merged
+
+
+def profile(root: Node, name: str | None) -> list[str]:
+    """Take the profiles out of a recipe's tree; returns the overrides of the named profile.
+
+    "smoke" is a profile of every recipe, and has no overrides here.
+
+    Raises:
+        UnknownName: the recipe has no such profile. BadSetting: a profile is no mapping of settings.
+    """
+    node = root.mapping("a recipe").pop(PROFILES, None)
+    found = {key: inner.mapping(f"{PROFILES}.{key}") for key, inner in _inside(node).items()}
+    if name is not None and name != "smoke" and name not in found:
+        raise UnknownName("profile of this recipe", name, [*found, "smoke"])
+    settings = found.get(name or "", {})
+    return [
+        f"{path}={json.dumps(plain(value.plain()), ensure_ascii=False)}" for path, value in settings.items()
+    ]
+
+
+def names(root: Node) -> Sequence[str]:
+    """The profiles of a recipe's tree."""
+    return tuple(_inside(root.mapping("a recipe").get(PROFILES)))
+
+
+def _inside(node: Node | None) -> dict[str, Node]:
+    return {} if node is None else node.mapping(PROFILES)
+
+
+def _over(below: Node, above: Node) -> Node:
+    """The tree `above` over the tree `below`."""
+    sections = dict(below.mapping("a recipe"))
+    for name, node in above.mapping("a recipe").items():
+        old = sections.get(name)
+        if name == PROFILES and old is not None:
+            inner = {**_inside(old)}
+            for key, settings in _inside(node).items():
+                inner[key] = _merged(inner.get(key), settings)
+            sections[name] = Node(inner, node.file, node.line)
+        else:
+            sections[name] = _merged(old, node)
+    return Node(sections, above.file, above.line)
+
+
+def _merged(old: Node | None, new: Node) -> Node:
+    if old is None or not isinstance(old.value, dict) or not isinstance(new.value, dict):
+        return new
+    kinds = [node.value.get("kind") for node in (old, new)]
+    if kinds[1] is not None and (kinds[0] is None or kinds[0].value != kinds[1].value):
+        return new
+    return Node({**old.value, **new.value}, new.file, new.line)
