@@ -130,7 +130,7 @@ def undocumented(kind, names, text):
 
 def known(kind):
     """The registered names of a kind; a recipe's file in the package is its registration."""
-    files = (HERE / "src" / "loquent" / "recipes").glob("*.yaml") if kind == "recipe" else ()
+    files = (HERE / "src" / "loquent" / "recipes").rglob("*.yaml") if kind == "recipe" else ()
     return [*registry.names(kind), *(file.stem for file in files)]
 
 

@@ -231,3 +231,21 @@ def test_it_learns_a_letter(critic):
     after, now = mean_share(algorithm.agent(model, True))
     assert after - before > 3 * math.hypot(error, now)
     assert after > 0.5 > before
+
+
+def test_a_warm_up_trains_the_critic_alone():
+    model = actor()
+    algorithm = PPO(Config(**QUICK, critic_warmup=1), model)
+
+    def moved():
+        before = {name: value.detach().clone() for name, value in algorithm.parameters.items()}
+        one_update(algorithm, model, algorithm.updates)
+        changed = {
+            name for name, value in algorithm.parameters.items() if not torch.equal(before[name], value)
+        }
+        return {name.partition(".")[0] for name in changed}
+
+    assert moved() == {"critic"}
+    assert moved() == {"critic", "policy"}
+    with pytest.raises(BadSetting, match="critic_warmup = 1"):
+        Config(critic_warmup=1, value_coefficient=0.0)

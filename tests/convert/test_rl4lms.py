@@ -302,7 +302,7 @@ def test_a_recipe_whose_rows_and_networks_are_not_here_runs_at_smoke(tmp_path, m
     assert cli.main(["train", "mine.yaml", "--profile", "smoke", "model.device=cpu", "--out", "run"]) == 0
     said = capsys.readouterr()
     assert (
-        "there is no file or folder daily_dialog; the profile smoke takes the built-in reviews in its place"
+        "there is no file or folder daily_dialog; the profile smoke takes built-in rows in its place"
         in said.err
     )
     assert cli.main(["train", "mine.yaml", "--dry-run"]) == 2, (
@@ -347,7 +347,11 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert made.algorithm == "a2c"
     assert made.config.optimizer == "rmsprop"
     assert "one step of the policy" in why["alg.args.target_kl"]
-    assert "not built in" in why["datapool.id"]
+    assert "published files of commongen" in why["datapool.id"]
+    assert (made.options.dataset, made.options.prompt) == (
+        "commongen",
+        "generate a sentence with: {concepts} ",
+    )
     assert "encoder-decoder" in why["alg.policy.id"]
     assert "first of 2 values" in why["reward_fn.values"]
     assert made.rewards["meteor"]["weight"] == 1.0
@@ -356,6 +360,38 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert "nearest: learning_rate" in why["alg.args.learnign_rate"]
     assert "no length_penalty" in why["alg.policy.args.generation_kwargs.length_penalty"]
     assert (made.decoding.method, made.evaluation.method, made.evaluation.beams) == ("sample", "beam", 5)
+
+
+POOLS = {  # a data pool there, and the options of the task here
+    "{id: commongen, args: {prefix: 'use: ', concept_end_token: '.'}}": {"prompt": "use: {concepts}."},
+    "{id: cnn_daily_mail, args: {prompt_prefix: 'Sum: ', truncate_article: 9, max_size: 7}}": {
+        "source": "hub",
+        "prompt": "Sum: {article}",
+        "source_words": 9,
+        "limit": 7,
+    },
+    "{id: totto, args: {representation: fulltable}}": {"path": "totto", "representation": "fulltable"},
+    "{id: narrative_qa}": {"source": "hub", "prompt": ""},
+    "{id: iwslt2017en_de, args: {prompt_prefix: 'to German: '}}": {"prompt": "to German: {source}"},
+    "{id: daily_dialog, args: {context_size: 3}}": {"context": 3},
+    "{id: dummy_pool, args: {n_samples: 50, prompt: Count}}": {"dataset": "constant", "prompt": "Count"},
+    "{id: crd3, args: {max_context_size: 5}}": {"dataset": "texts", "source": "path", "path": "crd3"},
+}
+
+
+@pytest.mark.parametrize(("pool", "options"), POOLS.items(), ids=POOLS)
+def test_a_data_pool_is_a_dataset_with_its_prompt(tmp_path, pool, options):
+    text = REWARDED.replace("{id: daily_dialog, args: {context_size: 5}}", pool)
+    _, made = converted(tmp_path, text.replace("REWARD", "{id: increasing_numbers}"))
+    assert {name: getattr(made.options, name) for name in options} == options
+
+
+def test_concepts_that_are_not_joined_by_a_space_are_another_experiment(tmp_path):
+    text = REWARDED.replace(
+        "id: daily_dialog, args: {context_size: 5}", "id: commongen, args: {concept_separator_token: ', '}"
+    )
+    with pytest.raises(BadSetting, match="joined by a space"):
+        converted(tmp_path, text.replace("REWARD", "{id: meteor}"))
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "task.prompt_words": 9,
     "algorithm.beta": 1.0,
     "algorithm.stop_kl": 0.0,
+    "algorithm.critic_warmup": 1,
     "algorithm.value_clip": 0.0001,
     "algorithm.max_grad_norm": 0.001,
     "algorithm.clip": 0.0001,

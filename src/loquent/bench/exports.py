@@ -167,6 +167,26 @@ def as_json(results: Results) -> dict[str, Any]:
             }
             for verdict in results.verdicts
         ],
+        "tallies": [
+            {
+                "claim": found.tally.claim,
+                "column": found.tally.column,
+                "place": found.tally.place,
+                "quote": found.tally.quote,
+                "result": found.text,
+                "tasks": [
+                    {
+                        "task": task.task,
+                        "outcome": task.outcome,
+                        **_step(task.step),
+                        "paper": list(task.paper) if task.paper else None,
+                        "paper_rises": task.paper_rises,
+                    }
+                    for task in found.tasks
+                ],
+            }
+            for found in results.tallied
+        ],
         "curves": {
             title: {name: [point._asdict() for point in points] for name, points in lines.items()}
             for title, lines in results.curves.items()

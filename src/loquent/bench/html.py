@@ -8,10 +8,11 @@ from importlib import resources
 from loquent.bench import pages
 from loquent.bench.evidence import texts
 from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.tallies import means
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
 from loquent.machine.version import __version__
-from loquent.report.charts import ChartIds, Curve, curves, legend, safe
+from loquent.report.charts import ChartIds, Curve, Dot, curves, dots, legend, safe
 from loquent.statistics.intervals import Interval
 
 STYLE = """
@@ -37,7 +38,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 def page(results: Results) -> str:
     """The text of the file."""
-    suite = results.suite
+    suite, ids = results.suite, ChartIds()
     title = safe(f"{suite.title} · {suite.name} v{suite.version}, {results.profile}")
     return "\n".join(
         [
@@ -46,7 +47,7 @@ def page(results: Results) -> str:
             'content="width=device-width, initial-scale=1">',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><link rel="icon" '
             f'href="data:,"><title>{title}</title>',
-            f"<style>{STYLE}{CHARTS if results.suite.figures else ''}</style></head><body>",
+            f"<style>{STYLE}{CHARTS if suite.figures or suite.summaries else ''}</style></head><body>",
             f"<h1>{safe(suite.title)}</h1>",
             f"<p>Suite <code>{safe(suite.name)}</code> version {suite.version}, profile "
             f"<code>{safe(results.profile)}</code>, {results.seeds} seeds; Loquent "
@@ -65,7 +66,9 @@ def page(results: Results) -> str:
                 for line in _table(results, table.title, [results.rows[name] for name in table.cells])
             ),
             *_across(results),
-            *_figures(results),
+            *_summaries(results, ids),
+            *_tallies(results),
+            *_figures(results, ids),
             *_sets(results),
             *_verdicts(results),
             *_failures(results),
@@ -157,9 +160,37 @@ def _across(results: Results) -> Iterator[str]:
         yield "</tbody></table>"
 
 
-def _figures(results: Results) -> Iterator[str]:
+def _summaries(results: Results, ids: ChartIds) -> Iterator[str]:
+    found = {item.title: means(results.suite, item, results.rows) for item in results.suite.summaries}
+    if not any(found.values()):
+        return
+    yield '<h2>Methods over the tasks</h2><p class="soft">Means over the tasks; a bar is one standard '
+    yield 'error over the test rows to each side.</p><div class="charts">'
+    for item in results.suite.summaries:
+        values = [
+            Dot(mean.method, i, mean.value, mean.error, mean.n) for i, mean in enumerate(found[item.title])
+        ]
+        if values:
+            chart = dots(ids, item.title, item.unit, values)
+            yield f"<figure><h3>{safe(item.title)}</h3>{chart}</figure>"
+    yield "</div>"
+
+
+def _tallies(results: Results) -> Iterator[str]:
+    if not results.tallied:
+        return
+    yield f'<h2>Claims over the tasks</h2><p class="soft">{safe(pages.TALLY_NOTE)}</p><ul>'
+    for found in results.tallied:
+        quote = f' <span class="soft">“{safe(found.tally.quote)}” ({safe(found.tally.place)})</span>'
+        tasks = "".join(f"<li>{safe(pages.tally_text(task))}</li>" for task in found.tasks)
+        yield f"<li>{safe(found.tally.claim)}: <strong>{safe(found.text)}</strong>."
+        yield f"{quote if found.tally.quote else ''}<details><summary>task by task</summary>"
+        yield f"<ul>{tasks}</ul></details></li>"
+    yield "</ul>"
+
+
+def _figures(results: Results, ids: ChartIds) -> Iterator[str]:
     drawings = [drawing for drawing in results.suite.figures if results.curves.get(drawing.title)]
-    ids = ChartIds()
     if not drawings:
         return
     yield (

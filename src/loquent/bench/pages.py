@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from loquent.bench.evidence import visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.tallies import OnTask
 from loquent.bench.evidence.texts import (
     BOTH,
     METHOD,
     ROWS,
     VARIES,
     decision_text,
+    difference_text,
     effect_text,
     further_text,
     interval_text,
@@ -169,6 +171,8 @@ def markdown(results: Results) -> str:
         about, shown = across_tables(results.across)
         parts += ["", "## Over the tasks", "", about]
         parts += [line for head, *body in shown for line in ("", text_table(head, body))]
+    if results.tallied:
+        parts += ["", "## Claims over the tasks", "", TALLY_NOTE, "", *_tallies(results)]
     if results.sets:
         parts += [
             "",
@@ -182,6 +186,25 @@ def markdown(results: Results) -> str:
         failures = (f"- `{folder}`: {one_line(failure)}" for folder, failure in results.failures.items())
         parts += ["", "## Failed runs", "", *failures]
     return "\n".join(parts) + "\n"
+
+
+TALLY_NOTE = (
+    "A win is a difference of more than two standard errors on the test rows (with several seeds: over "
+    "seeds), each task by itself."
+)
+
+
+def _tallies(results: Results) -> Iterator[str]:
+    for found in results.tallied:
+        quote = f' The paper: "{found.tally.quote}" ({found.tally.place}).' if found.tally.quote else ""
+        yield f"- {found.tally.claim} (`{found.tally.column}`): **{found.text}**.{quote}"
+        yield from (f"    - {tally_text(task)}" for task in found.tasks)
+
+
+def tally_text(found: OnTask) -> str:
+    """The comparison on one task as text, with the paper's figures."""
+    paper = f"; paper: {found.paper[0]} → {found.paper[1]}" if found.paper else ""
+    return f"{found.task}: {found.outcome}; {difference_text(found.step)}{paper}"
 
 
 def error_note(results: Results) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.bench import published
-from loquent.bench.evidence import verdicts
+from loquent.bench.evidence import tallies, verdicts
 from loquent.bench.evidence.across import Across, across
 from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.verdicts import Verdict
@@ -42,6 +42,11 @@ class Results:
     def across(self) -> Across | None:
         """The methods over the suite's tasks; None if it has one task."""
         return across(self.suite, self.rows)
+
+    @property
+    def tallied(self) -> tuple[tallies.Tallied, ...]:
+        """The claims over tasks with their counts."""
+        return tallies.tally(self.suite, self.rows)
 
     @property
     def tested(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from loquent.bench import crew, exports, html, jobs, pages, results
 from loquent.bench import suite as suites
+from loquent.bench.evidence import leaderboard
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
 from loquent.bench.sets import SetJob
@@ -38,8 +39,8 @@ def bench(
 
     The files are table.md, table.csv, verdicts.csv, table.json and table.html, and curves.csv if the suite
     has figures. They are written again after every run, so an interrupted call leaves the tables of its
-    finished runs. The tables name failed runs. The next call repeats failed runs, but no finished ones. Cells
-    with equal settings share a run.
+    finished runs. A suite with claims over tasks also has leaderboard.json. The tables name failed runs. The
+    next call repeats failed runs, but no finished ones. Cells with equal settings share a run.
 
     Args:
         suite: a name, a YAML file, or a `Suite`.
@@ -56,10 +57,12 @@ def bench(
     Raises:
         UnknownName, BadSetting: the suite or a setting is wrong.
         BadCheckpoint: `out` holds a run of other settings; the error names its folder.
+        BadSetting: the leaderboard in `out` is no valid one.
     """
     loaded = suite if isinstance(suite, Suite) else suites.load(suite, allow_imports=allow_imports)
     results.check(loaded)
     shown = suites.only(loaded, only) if only else loaded
+    leaderboard.read(Path(out) / leaderboard.FILE, loaded)
     name, size = loaded.profile(profile)
     count = seeds or size.seeds
     workers = crew.cores(size.processes if processes is None else processes)
@@ -132,7 +135,15 @@ def runs(
 
 
 def write(folder: Path, collected: Results) -> None:
-    """Write the results as Markdown, CSV (cells, verdicts and curves), JSON and HTML."""
+    """Write the results as Markdown, CSV (cells, verdicts and curves), JSON and HTML.
+
+    A suite with claims over tasks also has a leaderboard, whose entries of others are kept.
+    """
+    if collected.suite.tallies:
+        file, suite = folder / leaderboard.FILE, collected.suite
+        found = leaderboard.ours(suite, collected.profile, collected.rows)
+        content = leaderboard.as_json(suite, leaderboard.merged(leaderboard.read(file, suite), found))
+        atomic.write_text(file, json.dumps(content, allow_nan=False, indent=1))
     for name, text in (
         ("table.md", pages.markdown(collected)),
         ("table.csv", exports.as_csv(collected)),

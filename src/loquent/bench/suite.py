@@ -26,7 +26,9 @@ from loquent.bench.suite_schema import (
     Ordering,
     Profile,
     Suite,
+    Summary,
     Table,
+    Tally,
     named_in,
     references,
 )
@@ -53,6 +55,8 @@ KEYS = (
     "tables",
     "figures",
     "orderings",
+    "tallies",
+    "summaries",
 )
 
 
@@ -95,6 +99,8 @@ def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
         tables=_list(Table, nodes, "tables"),
         orderings=_list(Ordering, nodes, "orderings"),
         figures=_list(Drawing, nodes, "figures"),
+        tallies=_list(Tally, nodes, "tallies"),
+        summaries=_list(Summary, nodes, "summaries"),
         shared=nodes["set"].plain() if "set" in nodes and nodes["set"].mapping("set") else EMPTY,
         data=_mapping(Data, nodes, "data"),
         ranking=_mapping(Ranking, nodes, "ranking"),
@@ -159,14 +165,31 @@ def _check(suite: Suite, nodes: Mapping[str, Node]) -> None:
             for name in getattr(item, cells):
                 if name not in suite.cells:
                     raise BadSetting(f"{place}: {UnknownName('cell', name, suite.cells)}")
+    for section in ("orderings", "tallies", "summaries"):
+        for number, item in enumerate(getattr(suite, section)):
+            if item.column not in suite.columns:
+                place = nodes[section].value[number].place
+                raise BadSetting(f"{place}: {UnknownName('column', item.column, suite.columns)}")
+    _check_tallies(suite, nodes)
     for number, ordering in enumerate(suite.orderings):
         place = nodes["orderings"].value[number].place
-        if ordering.column not in suite.columns:
-            raise BadSetting(f"{place}: {UnknownName('column', ordering.column, suite.columns)}")
         if len(ordering.rising) < 2:
             raise BadSetting(f"{place}: rising must have at least two cells, got {list(ordering.rising)}")
     for name, profile in suite.profiles.items():
         _check_profile(suite, name, profile, nodes)
+
+
+def _check_tallies(suite: Suite, nodes: Mapping[str, Node]) -> None:
+    for number, table in enumerate(suite.tables):
+        if table.score and table.score not in suite.columns:
+            place = nodes["tables"].value[number].place
+            raise BadSetting(f"{place}: score: {UnknownName('column', table.score, suite.columns)}")
+    methods = {name.partition("-")[2] for name in suite.cells}
+    for number, tally in enumerate(suite.tallies):
+        for method in (tally.low, tally.high):
+            if method not in methods:
+                place = nodes["tallies"].value[number].place
+                raise BadSetting(f"{place}: {UnknownName('method of this suite', method, methods)}")
 
 
 def _check_names(suite: Suite, nodes: Mapping[str, Node]) -> None:

@@ -81,6 +81,35 @@ class Table:
 
     title: str = setting(why="the heading")
     cells: tuple[str, ...] = setting(why="the cells of the rows, in order")
+    score: str = setting(
+        "",
+        "the column whose published figures tallies quote; if a table of the suite has one, only tables with "
+        "one stand for a task",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """A claim over tasks: on how many of them one method beats another.
+
+    Cells are named TASK-METHOD, and each table has those of one task.
+    """
+
+    claim: str = setting(why="the claim in a sentence")
+    column: str = setting(why="the column of the values")
+    low: str = setting(why="the method that is beaten")
+    high: str = setting(why="the method that wins")
+    place: str = setting("", "the place of the claim in the paper")
+    quote: str = setting("", "the words of the paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A chart of each method's mean over the tasks."""
+
+    title: str = setting(why="the heading")
+    column: str = setting(why="the column of the values")
+    unit: str = setting("", "the unit of the axis")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +153,8 @@ class Suite:
     tables: tuple[Table, ...]
     orderings: tuple[Ordering, ...]
     figures: tuple[Drawing, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+    summaries: tuple[Summary, ...] = ()
     shared: Record = EMPTY  # settings of all cells
     data: Mapping[str, Data] = field(default_factory=dict)
     ranking: Mapping[str, Ranking] = field(default_factory=dict)
@@ -135,6 +166,11 @@ class Suite:
     def entries(self) -> dict[str, Entry]:
         """Stages and cells by name."""
         return {**self.stages, **self.cells}
+
+    @property
+    def task_tables(self) -> tuple[Table, ...]:
+        """The tables that stand for a task each: those with a `score`, or all if none has one."""
+        return tuple(table for table in self.tables if table.score) or self.tables
 
     def profile(self, name: str | None) -> tuple[str, Profile]:
         """A profile and its name; the first profile by default.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from loquent.convert import rl4lms_pools
 from loquent.convert.source import Source
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import Node
@@ -15,17 +16,6 @@ IMDB = {
     "prompt_fraction": 0.5,
 }
 IMDB_ROWS = 20_000  # rows of train after a fifth is set aside for validation; half of them are positive
-ROWS = {  # the fields of the rows of a data pool, if they are more than prompts and references
-    "commongen": "`prompt` (prefix, concepts, end token), `references` and `concepts`",
-    "cnn_daily_mail": "`prompt` (prefix, article) and `references` (the highlights)",
-    "daily_dialog": "`prompt` (the last utterances, each followed by <EOU>), "
-    "`references` and `intent` (1 to 4)",
-    "dummy_pool": "`prompt` and any text in `references`",
-    "iwslt2017en_de": "`prompt` (prefix, English) and `references` (German)",
-    "narrative_qa": "`prompt` (question, text) and `references` (answers)",
-    "totto": "`prompt` (the table as text), `references`, and `table`, `table_page_title` and so on, which "
-    "parent and bleu_totto read",
-}
 GENERATION = {"temperature": float, "top_p": float}
 DEFAULTS = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # of Hugging Face's generate
 
@@ -49,6 +39,8 @@ def task(source: Source) -> dict[str, Any]:
     if pool in ("imdb", "imdb_seq2seq"):
         section |= IMDB
         _imdb(source)
+    elif pool in rl4lms_pools.POOLS:
+        section |= rl4lms_pools.task(source, pool)
     else:
         section |= {"source": "path", "path": pool}
         _own_rows(source, pool)
@@ -77,8 +69,10 @@ def _imdb(source: Source) -> None:
 
 def _own_rows(source: Source, pool: str) -> None:
     """Note that the user has to give the rows of a data pool, and with which fields."""
-    fields = ROWS.get(pool, "`prompt` and `references`")
-    why = f"this data pool is not built in: put rows with {fields} into the file or folder {pool}"
+    why = (
+        "this data pool is not built in: put rows with `prompt` and `references` into the file or folder "
+        f"{pool}"
+    )
     source.missing("datapool.id", "task.path", why)
     options = source.node("datapool.args")
     if options is None or options.value is None:

@@ -1,4 +1,4 @@
-"""Recipes in layers: a file that changes another one (`base`), and settings for a size of machine (`profiles`).
+"""Recipes in layers: a file that changes another one (`base`), and settings by size (`profiles`).
 
     base: grue_commongen_zero_shot            # a recipe beside this file
     algorithm: {kind: ppo}

@@ -40,8 +40,8 @@ def load(
             the recipe can be shown, not run.
 
     Raises:
-        UnknownName: no such recipe, or no such profile of it. BadSetting: an unknown key or a bad value, with file and line.
-            NotTrusted: the file names code and is not trusted.
+        UnknownName: no such recipe, or no such profile of it. BadSetting: an unknown key or a bad value, with
+            file and line. NotTrusted: the file names code and is not trusted.
 
     Warns:
         Remark: a setting has no effect, such as the size of a new model beside `model.path`.

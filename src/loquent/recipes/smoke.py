@@ -18,7 +18,7 @@ from loquent.recipes.overrides import override
 
 Sections = Mapping[str, Mapping[str, Node]]
 
-NEED_TABLES = ("parent", "bleu_totto")  # metrics of tables, which the built-in reviews do not have
+NEED_TABLES = ("parent", "bleu_totto")  # metrics of tables, which most built-in rows do not have
 SMOKE = (
     "training.updates=2",
     "training.episodes=4",
@@ -81,8 +81,7 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
     texts += _networks(algorithm)
     rows = _rows(sections, overrides)
     small = _algorithm(override(copy.deepcopy(root), overrides))
-    reviews = bool(rows) and "dataset" not in sections.get("task", {})
-    return (*SMOKE, *texts, *small, *rows, *_scores(sections, reviews))
+    return (*SMOKE, *texts, *small, *rows, *_scores(sections, bool(rows)))
 
 
 def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
@@ -98,9 +97,7 @@ def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
     ):
         return []
     if absent:
-        message = (
-            f"there is no file or folder {path}; the profile smoke takes the built-in reviews in its place"
-        )
+        message = f"there is no file or folder {path}; the profile smoke takes built-in rows in its place"
         warnings.warn(f"{task['source'].place}: task.path: {message}", Remark, stacklevel=4)
     texts = [
         "task.source=builtin",
@@ -123,7 +120,7 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
     return texts
 
 
-def _scores(sections: Sections, reviews: bool) -> list[str]:
+def _scores(sections: Sections, other_rows: bool) -> list[str]:
     """Overrides of rewards and metrics that need absent networks, programs or tables.
 
     They get their default classifier, or the metric `lexicon` replaces them.
@@ -140,7 +137,7 @@ def _scores(sections: Sections, reviews: bool) -> list[str]:
                     for key, value in DEFAULTS_OF_CLASSIFIER.items()
                     if key in options
                 ]
-            elif isinstance(of, str) and ":" not in of and (absent or (reviews and of in NEED_TABLES)):
+            elif isinstance(of, str) and ":" not in of and (absent or (other_rows and of in NEED_TABLES)):
                 _check(section, name, node)
                 weight = f", weight: {options['weight'].bare()}" if "weight" in options else ""
                 texts.append(f"{section}.{name}={{of: lexicon{weight}}}")

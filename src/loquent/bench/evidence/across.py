@@ -38,7 +38,7 @@ class Across:
 
 def across(suite: Suite, rows: Mapping[str, Row]) -> Across | None:
     """The scores over the tasks of a suite; None if it has one task, or fewer than two common methods."""
-    tables = [table for table in suite.tables if any(rows[name].n for name in table.cells)]
+    tables = [table for table in suite.task_tables if any(rows[name].n for name in table.cells)]
     identities = [{rows[name].task for name in table.cells if rows[name].task} for table in tables]
     if len(tables) < 2 or any(len(own) != 1 for own in identities):
         return None

@@ -164,9 +164,12 @@ def decide(p: float | None, rises: bool) -> str:
 def _verdict(ordering: Ordering, rows: Mapping[str, Row]) -> Verdict:
     """The claim's comparisons, before any decision."""
     names = ordering.rising
-    steps = tuple(_step(ordering, rows[low], rows[high]) for low, high in pairwise(names))
-    ends = _step(ordering, rows[names[0]], rows[names[-1]]) if len(names) > 2 else None
-    missing = any(step.difference is None for step in steps)
+    steps = tuple(
+        step(ordering.column, rows[low], rows[high], ordering.paired) for low, high in pairwise(names)
+    )
+    first, last = rows[names[0]], rows[names[-1]]
+    ends = step(ordering.column, first, last, ordering.paired) if len(names) > 2 else None
+    missing = any(found.difference is None for found in steps)
     return Verdict(ordering, steps, MISSING if missing else UNDECIDED, ends)
 
 
@@ -190,9 +193,9 @@ def _decided(verdict: Verdict, test: OrderTest, corrected: float) -> Verdict:
     )
 
 
-def _step(ordering: Ordering, low: Row, high: Row) -> Step:
-    column = ordering.column
-    difference = compare(low.values[column], high.values[column], ordering.paired)
+def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
+    """The comparison of two cells in a column, alone."""
+    difference = compare(low.values[column], high.values[column], paired)
     error = None
     if difference is not None and difference.n == 1:
         on_rows = _over_rows(low, high, column)

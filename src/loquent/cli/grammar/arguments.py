@@ -50,7 +50,7 @@ def profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="NAME",
-        help="smoke: two tiny updates, to check that everything runs; or a profile of the recipe, such as cpu",
+        help="smoke: two tiny updates, to check that everything runs; or a profile of the recipe",
     )
 
 

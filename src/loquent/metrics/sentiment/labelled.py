@@ -46,8 +46,11 @@ class Labelled(NamedTuple):
     group: bytes
 
 
-def classifier(kind: Kind, context: Context) -> Classifier:
+def classifier(kind: Kind, context: Context, most: int = 0) -> Classifier:
     """The classifier of the context's task: from the cache, or trained now and written to the cache.
+
+    Args:
+        most: the most rows to learn from, chosen by the hash of their ids; 0: all.
 
     Raises:
         BadSetting: the context has no task, or its training rows have no labels or too few.
@@ -59,7 +62,7 @@ def classifier(kind: Kind, context: Context) -> Classifier:
             f"{kind} is trained on the labelled rows of a task, and there is no task here. Name a "
             "trained classifier with classifier=..."
         )
-    rows = half(labelled_rows(context.task), kind)
+    rows = half(labelled_rows(context.task), kind)[: most or None]
     _check(rows, kind, context.task)
     folder = context.cache / "classifiers" / f"{kind}-{fingerprint(rows)}"
     cached = _cached(folder)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from loquent.core.metric import Context, Measured
 from loquent.core.options import takes
-from loquent.core.settings import setting
+from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.pairs import with_means
@@ -39,10 +39,22 @@ class SentimentOptions:
         1,
         "the label of that classifier whose probability is the score: its name or number",
     )
+    rows: int = setting(
+        0,
+        "the most labelled rows that a classifier trained here learns from; 0: all",
+        source="2210.01241 table 7",
+        low=0,
+    )
     revision: str = setting("", "the revision of a Hugging Face name")
     device: str = setting("auto", "the device of that classifier", choices=("auto", "cpu", "cuda"))
 
     def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.classifier and self.rows:
+            raise BadSetting(
+                f"rows = {self.rows} is set beside a `classifier`, which is not trained here. Leave out one "
+                "of the two"
+            )
         if not self.classifier and (self.label != 1 or self.revision):
             raise BadSetting(
                 "label or revision is set without a `classifier`, but they belong to a "
@@ -105,7 +117,7 @@ def judge(context: Context, options: SentimentOptions) -> Sentiment:
 
 def _classifier(metric: labelled.Kind, context: Context, options: SentimentOptions) -> Any:
     if not options.classifier:
-        return labelled.classifier(metric, context)
+        return labelled.classifier(metric, context, options.rows)
     from loquent import pretrained
 
     revision = options.revision or None

@@ -1,0 +1,166 @@
+"""The file leaderboard.json: scores of methods on the tasks of a suite, to which others can add theirs.
+
+    {"format": "loquent leaderboard", "version": 1, "suite": "grue", "entries": [ENTRY, ...]}
+
+`Entry` is the form of an entry. A bench writes the entries of its own profile by "loquent" anew and keeps all
+others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loquent.bench.evidence.rows import Row
+from loquent.bench.suite_schema import Suite
+from loquent.core.guards import json_files
+from loquent.core.options import from_values
+from loquent.core.settings import check_ranges, setting
+from loquent.errors import BadSetting
+from loquent.machine.version import __version__
+
+FILE, FORMAT, VERSION, OURS = "leaderboard.json", "loquent leaderboard", 1, "loquent"
+HEAD = ("format", "version", "suite", "entries")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One score: a method on a task in one column."""
+
+    task: str = setting(why="the task: the title of its table")
+    method: str = setting(why="the method, such as supervised-ppo")
+    column: str = setting(why="the column of the suite")
+    value: float = setting(why="the mean over the test rows")
+    by: str = setting(why="who made the run; a name of your own")
+    profile: str = setting(why="the profile of the suite; scores of different profiles are not compared")
+    data: str = setting("", "the identity of the task with its version, as the tables print it")
+    error: float | None = setting(None, "the standard error over the test rows, or over the seeds", low=0.0)
+    seeds: int = setting(1, "the number of runs behind the value", low=1)
+    episodes: int = setting(1, "the episodes of each evaluation", low=1)
+    rows: int = setting(1, "the different test rows among them", low=1)
+    source: str = setting("", "a command or an address that leads to the run")
+    loquent: str = setting("", "the version of Loquent")
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if not math.isfinite(self.value):
+            raise BadSetting(f"Entry.value = {self.value} is no number; leave the entry out")
+        for name in ("task", "method", "column", "by", "profile"):
+            if not getattr(self, name).strip():
+                raise BadSetting(f"Entry.{name} is empty; it must be a text")
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What no two entries of a file share."""
+        return self.profile, self.task, self.column, self.method, self.by
+
+
+def read(path: Path, suite: Suite) -> tuple[Entry, ...]:
+    """The entries of a file; none if it does not exist.
+
+    Raises:
+        BadSetting: the file is no leaderboard of this suite, an entry has an unknown key or a wrong value, or
+            two entries are of the same score. The error names the file and the entry.
+    """
+    if not path.exists():
+        return ()
+    try:
+        value = json_files.loads(path.read_bytes(), unique=True)
+    except (json_files.BadJson, OSError) as error:
+        raise BadSetting(f"{path}: {error}; repair the file, or move it away") from error
+    if not isinstance(value, dict) or set(value) != set(HEAD) or not isinstance(value["entries"], list):
+        raise BadSetting(
+            f"{path}: a leaderboard is an object with exactly {', '.join(HEAD)}, entries a list; repair the "
+            "file, or move it away"
+        )
+    for key, right in (("format", FORMAT), ("version", VERSION), ("suite", suite.name)):
+        if value[key] != right:
+            raise BadSetting(f"{path}: {key} must be {right!r}, got {value[key]!r:.80}")
+    entries = tuple(_entry(path, number, item, suite) for number, item in enumerate(value["entries"]))
+    seen: dict[tuple[str, ...], int] = {}
+    for number, entry in enumerate(entries):
+        if (first := seen.setdefault(entry.key, number)) != number:
+            raise BadSetting(
+                f"{path}: entries[{number}] is of the same score as entries[{first}] "
+                f"({', '.join(entry.key)}); remove one of them"
+            )
+    return entries
+
+
+def merged(old: Sequence[Entry], ours: Sequence[Entry]) -> list[Entry]:
+    """Our entries with all entries of others; our old ones of the same profile and method are replaced."""
+    made = {(entry.profile, entry.task, entry.method) for entry in ours}
+    kept = [
+        entry for entry in old if entry.by != OURS or (entry.profile, entry.task, entry.method) not in made
+    ]
+    return sorted([*kept, *ours], key=lambda entry: entry.key)
+
+
+def as_json(suite: Suite, entries: Sequence[Entry]) -> dict[str, Any]:
+    """The content of the file."""
+    found = [dataclasses.asdict(entry) for entry in entries]
+    return {"format": FORMAT, "version": VERSION, "suite": suite.name, "entries": found}
+
+
+def ours(suite: Suite, profile: str, rows: Mapping[str, Row]) -> list[Entry]:
+    """The entries of a bench: all columns with a direction."""
+    entries = []
+    for table in suite.task_tables:
+        for row in (rows[name] for name in table.cells):
+            for name, column in suite.columns.items():
+                interval = row.intervals.get(name)
+                if interval is None or column.higher is None:
+                    continue
+                error = row.error(name)
+                if interval.n > 1 and interval.deviation is not None:
+                    error = interval.deviation / math.sqrt(interval.n)
+                entries.append(
+                    Entry(
+                        task=table.title,
+                        method=row.name.partition("-")[2] or row.name,
+                        column=name,
+                        value=interval.mean,
+                        error=error,
+                        by=OURS,
+                        profile=profile,
+                        data=row.task,
+                        seeds=interval.n,
+                        episodes=max(1, row.episodes),
+                        rows=max(1, row.rows),
+                        source=f"loquent bench {suite.name} --profile {profile}",
+                        loquent=__version__,
+                    )
+                )
+    return entries
+
+
+def best(entries: Sequence[Entry], suite: Suite, profile: str) -> list[tuple[str, str, list[Entry]]]:
+    """For each task its first column with a direction and the entries of this profile, the best first."""
+    found = []
+    for table in suite.task_tables:
+        own = [entry for entry in entries if entry.task == table.title and entry.profile == profile]
+        columns = (name for name, column in suite.columns.items() if column.higher is not None)
+        column = next((name for name in columns if any(entry.column == name for entry in own)), "")
+        if column:
+            sign = -1.0 if suite.columns[column].higher else 1.0
+            ranked = sorted(
+                (entry for entry in own if entry.column == column), key=lambda entry: sign * entry.value
+            )
+            found.append((table.title, column, ranked))
+    return found
+
+
+def _entry(path: Path, number: int, item: Any, suite: Suite) -> Entry:
+    place = f"{path}: entries[{number}]"
+    if not isinstance(item, dict):
+        raise BadSetting(f"{place} must be an object, got {json_files.shown(item)}")
+    entry: Entry = from_values(Entry, item, "entry", place)
+    if entry.column not in suite.columns:
+        raise BadSetting(
+            f"{place}: column must be a column of the suite, got {entry.column!r}; {', '.join(suite.columns)}"
+        )
+    return entry

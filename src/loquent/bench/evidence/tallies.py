@@ -1,0 +1,133 @@
+"""Claims over the tasks of a suite: on how many tasks one method beats another, and means over the tasks.
+
+A method beats another on a task if the difference of their cells is more than two standard errors: over the
+test rows with one seed (paired where both played the same rows), else over seeds. Each comparison stands
+alone, without a correction for their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loquent.bench.evidence import verdicts
+from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.verdicts import Step
+from loquent.bench.suite_schema import Suite, Summary, Table, Tally
+
+WIN, LOSS, NEITHER, MISSING = "win", "loss", "neither", verdicts.MISSING
+ERRORS = 2.0  # standard errors that a win takes
+
+
+@dataclass(frozen=True)
+class OnTask:
+    """The comparison of two methods on one task.
+
+    `paper` has the published figures of both in the table's `score`, and `paper_rises` says whether the
+    second is better there; None if a figure is missing or both are equal.
+    """
+
+    task: str
+    step: Step
+    outcome: str
+    paper: tuple[str, str] | None = None
+    paper_rises: bool | None = None
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """A claim with its comparison on each task."""
+
+    tally: Tally
+    tasks: tuple[OnTask, ...]
+
+    def named(self, outcome: str) -> list[str]:
+        """The tasks with this outcome."""
+        return [task.task for task in self.tasks if task.outcome == outcome]
+
+    @property
+    def text(self) -> str:
+        """The counts in a sentence, with the names of the tasks without a win."""
+        wins, total = len(self.named(WIN)), len(self.tasks)
+        rest = "; ".join(
+            f"{name} on {', '.join(found)}"
+            for name, outcome in (("loses", LOSS), ("no visible difference", NEITHER), (MISSING, MISSING))
+            if (found := self.named(outcome))
+        )
+        printed = [task.paper_rises for task in self.tasks if task.paper is not None]
+        theirs = f"; in the paper's figures it is better on {printed.count(True)} of {len(printed)}"
+        return f"wins on {wins} of {total} tasks" + (f"; {rest}" if rest else "") + theirs * bool(printed)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of a method's cells over the tasks; `error` is the standard error over test rows."""
+
+    method: str
+    value: float
+    error: float | None
+    n: int  # the number of runs of a cell
+
+
+def tally(suite: Suite, rows: Mapping[str, Row]) -> tuple[Tallied, ...]:
+    """All tallies of a suite, in its order."""
+    return tuple(
+        Tallied(item, tuple(_on_task(suite, item, table, rows) for table in _tables(suite, item)))
+        for item in suite.tallies
+    )
+
+
+def means(suite: Suite, summary: Summary, rows: Mapping[str, Row]) -> list[Mean]:
+    """The mean over the tasks of each method that has a number on all of them."""
+    tables = [table for table in suite.task_tables if any(rows[name].n for name in table.cells)]
+    by_method: dict[str, list[Row]] = {}
+    for table in tables:
+        for name in table.cells:
+            by_method.setdefault(name.partition("-")[2], []).append(rows[name])
+    found = []
+    for method, cells in by_method.items():
+        intervals = [cell.intervals.get(summary.column) for cell in cells]
+        known = [interval for interval in intervals if interval is not None]
+        if len(known) < len(tables) or not tables:
+            continue
+        errors = [error for cell in cells if (error := cell.error(summary.column)) is not None]
+        spread = math.hypot(*errors) / len(cells) if len(errors) == len(cells) else None
+        value = sum(interval.mean for interval in known) / len(known)
+        found.append(Mean(cells[0].label or method, value, spread, min(cell.n for cell in cells)))
+    return found
+
+
+def _tables(suite: Suite, item: Tally) -> list[Table]:
+    """The tables with a cell of both methods."""
+    return [table for table in suite.task_tables if all(_cell(table, end) for end in (item.low, item.high))]
+
+
+def _cell(table: Table, method: str) -> str:
+    return next((name for name in table.cells if name.partition("-")[2] == method), "")
+
+
+def _on_task(suite: Suite, item: Tally, table: Table, rows: Mapping[str, Row]) -> OnTask:
+    low, high = (rows[_cell(table, end)] for end in (item.low, item.high))
+    step = verdicts.step(item.column, low, high)
+    figures = [row.paper.get(table.score) for row in (low, high)]
+    paper, rises = None, None
+    if figures[0] is not None and figures[1] is not None:
+        paper = figures[0].text, figures[1].text
+        better = (figures[1].value - figures[0].value) * _sign(suite, table.score)
+        rises = None if better == 0 else better > 0
+    return OnTask(table.title, step, _outcome(step, _sign(suite, item.column)), paper, rises)
+
+
+def _sign(suite: Suite, column: str) -> float:
+    return -1.0 if suite.columns[column].higher is False else 1.0
+
+
+def _outcome(step: Step, sign: float) -> str:
+    difference = step.difference
+    if difference is None:
+        return MISSING
+    shift, error = sign * difference.mean, difference.error
+    if not error or abs(shift) <= ERRORS * error:
+        return NEITHER
+    return WIN if shift > 0 else LOSS

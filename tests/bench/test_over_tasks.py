@@ -1,0 +1,126 @@
+"""Claims over tasks, means over tasks, and the leaderboard."""
+
+import dataclasses
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from loquent.bench import suite as suites
+from loquent.bench.evidence import leaderboard, tallies
+from loquent.bench.evidence.rows import Row
+from loquent.bench.published import figure
+from loquent.bench.suite_schema import Column, Summary, Table, Tally
+from loquent.errors import BadSetting, UnknownName
+from loquent.statistics.intervals import interval
+
+TABLES = tuple(Table(title=task, score="a", cells=(f"{task}-one", f"{task}-two")) for task in ("x", "y", "z"))
+SUITE = SimpleNamespace(
+    name="small",
+    tables=TABLES,
+    task_tables=TABLES,
+    columns={"a": Column(metric="a", better="higher"), "b": Column(metric="b", better="lower")},
+    tallies=(Tally(claim="two beats one", column="a", low="one", high="two"),),
+)
+
+
+def row(name, value, error, paper):
+    return Row(
+        name=name, label=name.partition("-")[2], task=f"t-{name[0]}", n=1, episodes=100, rows=100,
+        values={"a": {0: value}, "b": {}}, intervals={"a": interval([value])}, paper={"a": figure(paper)},
+        source="", paper_seeds=1, failures={}, seconds=0.0, errors={"a": {0: error}},
+    )  # fmt: skip
+
+
+ROWS = {
+    "x-one": row("x-one", 0.5, 0.03, "0.1"),
+    "x-two": row("x-two", 0.61, 0.04, "0.2"),  # 0.11 is more than 2 · 0.05
+    "y-one": row("y-one", 0.5, 0.03, "0.1"),
+    "y-two": row("y-two", 0.59, 0.04, "0.1"),  # 0.09 is not
+    "z-one": row("z-one", 0.5, 0.03, "0.3"),
+    "z-two": row("z-two", 0.2, 0.04, "0.2"),
+}
+
+
+def test_a_win_is_more_than_two_standard_errors():
+    [found] = tallies.tally(SUITE, ROWS)
+    assert [task.outcome for task in found.tasks] == ["win", "neither", "loss"]
+    assert [task.step.difference.error for task in found.tasks] == pytest.approx([0.05] * 3)
+    assert [task.paper_rises for task in found.tasks] == [True, None, False]
+    assert found.text == (
+        "wins on 1 of 3 tasks; loses on z; no visible difference on y; "
+        "in the paper's figures it is better on 1 of 3"
+    )
+
+
+def test_the_mean_over_tasks_has_the_error_of_its_parts():
+    one, two = tallies.means(SUITE, Summary(title="m", column="a"), ROWS)
+    assert (one.method, one.value, two.value) == ("one", pytest.approx(0.5), pytest.approx(1.4 / 3))
+    assert one.error == pytest.approx(0.03 * 3**0.5 / 3)
+    absent = {**ROWS, "y-two": dataclasses.replace(ROWS["y-two"], intervals={})}
+    assert [mean.method for mean in tallies.means(SUITE, Summary(title="m", column="a"), absent)] == ["one"]
+
+
+def test_a_leaderboard_keeps_the_entries_of_others(tmp_path):
+    ours = leaderboard.ours(SUITE, "cpu", ROWS)
+    assert {(entry.task, entry.method) for entry in ours} == {(t, m) for t in "xyz" for m in ("one", "two")}
+    theirs = dataclasses.replace(ours[0], by="somebody", method="three", value=0.9)
+    stale = dataclasses.replace(ours[0], value=0.0)
+    path = tmp_path / leaderboard.FILE
+    path.write_text(json.dumps(leaderboard.as_json(SUITE, [theirs, stale])))
+    found = leaderboard.merged(leaderboard.read(path, SUITE), ours)
+    assert theirs in found
+    assert stale not in found
+    assert len(found) == len(ours) + 1
+    [(task, column, ranked), *_] = leaderboard.best(found, SUITE, "cpu")
+    assert (task, column, [entry.method for entry in ranked]) == ("x", "a", ["three", "two", "one"])
+    assert leaderboard.read(tmp_path / "absent.json", SUITE) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda board: board.pop("format"), "exactly format"),
+        (lambda board: board.update(version=2), "version must be 1"),
+        (lambda board: board.update(suite="other"), "suite must be 'small'"),
+        (lambda board: board["entries"].append(3), r"entries\[6\] must be an object"),
+        (lambda board: board["entries"].append(board["entries"][0]), r"entries\[6\] is of the same score"),
+        (lambda board: board["entries"][1].pop("value"), r"entries\[1\].* needs value"),
+        (lambda board: board["entries"][1].update(value="high"), r"entries\[1\].*value"),
+        (lambda board: board["entries"][1].update(colour=1), "colour"),
+        (lambda board: board["entries"][1].update(column="c"), "must be a column of the suite"),
+        (lambda board: board["entries"][1].update(method=" "), "method is empty"),
+        (lambda board: board["entries"][1].update(error=-1.0), "error"),
+    ],
+)
+def test_a_wrong_leaderboard_is_refused(tmp_path, change, says):
+    board = json.loads(json.dumps(leaderboard.as_json(SUITE, leaderboard.ours(SUITE, "cpu", ROWS))))
+    change(board)
+    path = tmp_path / leaderboard.FILE
+    path.write_text(json.dumps(board))
+    with pytest.raises(BadSetting, match=says) as error:
+        leaderboard.read(path, SUITE)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_that_is_no_json_is_refused(tmp_path):
+    path = tmp_path / leaderboard.FILE
+    path.write_text("{")
+    with pytest.raises(BadSetting, match=r"leaderboard\.json.*move it away"):
+        leaderboard.read(path, SUITE)
+
+
+def test_the_suite_of_grue_has_seven_tasks_and_six_methods():
+    suite = suites.load("grue")
+    assert len(suite.task_tables) == 7
+    for table in suite.task_tables:
+        methods = [name.partition("-")[2] for name in table.cells]
+        assert methods == ["zero-shot", "supervised", "ppo", "nlpo", "supervised-ppo", "supervised-nlpo"]
+        assert all(suite.cells[name].published for name in table.cells)
+
+
+def test_a_tally_of_an_unknown_method_is_named(suite_text, tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text(suite_text + "tallies: [{claim: c, column: words, low: one, high: ppo}]\n")
+    with pytest.raises((UnknownName, BadSetting), match="method of this suite"):
+        suites.load(file)
