@@ -117,6 +117,7 @@ def supervised(
 WORK: dict[str, Callable[[], Work]] = {
     "decode-wide-128": partial(decoding, "wide vocabulary"),
     "decode-wide-768": partial(decoding, "wide"),
+    "decode-wide-top-k": partial(decoding, "wide vocabulary", top_k=50),
     "decode-wide-nucleus": partial(decoding, "wide vocabulary", nucleus=True, new=8),
     "learn-wide-128": partial(learning, "wide vocabulary"),
     "learn-wide-768": partial(learning, "wide"),

@@ -8,7 +8,7 @@ from loquent.core.seeding import Key
 from loquent.models import support
 from loquent.models.decode import sampling
 from loquent.models.decode.sampling import choose
-from loquent.models.support import filter_top_p
+from loquent.models.support import filter_top_k, filter_top_p
 
 
 def whole(logits, uniform):
@@ -108,3 +108,20 @@ def test_rows_that_are_not_finite_change_no_other_row(bad):
     kept = filter_top_p(logits, 0.7)
     assert torch.equal(kept[0], expected[0])
     assert torch.equal(kept[2], expected[2])
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("vocabulary", [60, 5000])
+def test_the_first_ranks_are_those_of_the_filter(vocabulary, rounded):
+    random = Key(6, ("ranks", vocabulary)).generator()
+    logits = torch.from_numpy(random.normal(size=(9, vocabulary)).astype(np.float32))
+    logits = logits.round() if rounded else logits  # ties at the last rank
+    logits[2, 3:] = -torch.inf
+    uniform = torch.from_numpy(random.random(9))
+    choice = choose(logits, uniform, top_k=7)
+    kept = filter_top_k(logits, 7)
+    assert torch.equal(choice.support.kept(), kept)
+    expected = whole(logits.masked_fill(~kept, -torch.inf), uniform)[0]
+    assert torch.equal(choice.ids, expected)
+    policy = logits.gather(1, expected[:, None])[:, 0].double() - logits.logsumexp(1).double()
+    assert torch.equal(choice.policy_logprob, policy)

@@ -81,7 +81,7 @@ def choose(
     ids = place if columns is None else columns.gather(1, place[:, None])[:, 0]
     is_filtered = columns is not None or kept is not None or limit < vocabulary
     if is_filtered or temperature != 1 or shift is not None:
-        policy = logits.gather(1, ids[:, None])[:, 0].double() - logits.logsumexp(1).double()
+        policy = logits.gather(1, ids[:, None])[:, 0].double() - _logsumexp(logits).double()
     else:
         policy = drawn
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
@@ -93,10 +93,18 @@ def choose(
     return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
 
 
+def _logsumexp(logits: Tensor) -> Tensor:
+    """The logsumexp of each row; few wide rows at a time, so that they stay in a cache."""
+    if logits.shape[1] < WIDE or logits.device.type != "cpu":
+        return logits.logsumexp(1)
+    return torch.cat([part.logsumexp(1) for part in logits.split(4)])
+
+
 def _first_ranks(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The values and columns of the k first ranks, columns ascending; of ties the smaller column."""
-    top, columns = values.topk(k, dim=1)
-    if bool(((values >= top[:, -1:]).sum(1) > k).any()):
+    top, columns = values.topk(k + 1, dim=1)  # one more shows whether the last rank is a tie
+    columns = columns[:, :k]
+    if bool((top[:, k - 1] == top[:, k]).any()):
         columns = filter_top_k(values, k).nonzero()[:, 1].view(-1, k)
     columns = columns.sort(1).values
     return values.gather(1, columns), columns
