@@ -39,6 +39,7 @@ from loquent.report import trend
 
 FEWEST = 5  # evaluations
 ERROR = 0.05
+GOLD_ERROR = 0.001  # of a value that is named gold
 SHARE = 0.05
 LEAST = 0.01  # of a held-out value
 RISE = 0.01  # of the return, as a share of it
@@ -96,6 +97,30 @@ def diverging(
     return [_turned(fall, higher_is_better[fall.key]) for fall in falls if fall is not None]
 
 
+def exceeded(
+    updates: Sequence[float],
+    proxy: Sequence[float],
+    gold: Mapping[str, Sequence[float]],
+    higher_is_better: Mapping[str, bool],
+    *,
+    top: float | None = 1.0,
+) -> list[Fall]:
+    """The values of `gold` that fell while the return rose or was saturated; arguments as above.
+
+    A value that stands for what is wanted rises first and falls later where its proxy is optimised too far
+    (arXiv:2210.10760). Against random walks the turn hides the fall. But if what is wanted has fallen, it
+    does not matter why: the fall is tested against the noise of evaluations alone, at GOLD_ERROR, because the
+    best window is chosen and the test is made after each evaluation.
+    """
+    if len(updates) < FEWEST:
+        return []
+    falls = [
+        _fall(key, updates, proxy, values, top, noise=GOLD_ERROR)
+        for key, values in _signed(gold, higher_is_better).items()
+    ]
+    return [_turned(fall, higher_is_better[fall.key]) for fall in falls if fall is not None]
+
+
 def improving(
     updates: Sequence[float],
     proxy: Sequence[float],
@@ -112,7 +137,7 @@ def improving(
         return []
     worse = {key: not higher for key, higher in higher_is_better.items()}
     gains = [
-        _fall(key, updates, proxy, values, top, measured=True)
+        _fall(key, updates, proxy, values, top, noise=ERROR)
         for key, values in _signed(held_out, worse).items()
     ]
     return [_turned(gain, worse[gain.key]) for gain in gains if gain is not None]
@@ -148,7 +173,7 @@ def _fall(
     proxy: Sequence[float],
     values: Sequence[float],
     top: float | None,
-    measured: bool = False,
+    noise: float | None = None,
 ) -> Fall | None:
     """The fall from the best window, or from the first evaluation, if the return rose or was saturated.
 
@@ -158,7 +183,7 @@ def _fall(
         proxy: the return.
         values: the value, such that more is better.
         top: the greatest possible return.
-        measured: whether the fall must exceed the noise of evaluations.
+        noise: the most p-value of the fall against the noise of evaluations; None: it is not asked.
     """
     window = width(len(updates))
     means = [statistics.fmean(values[i : i + window]) for i in range(len(updates) - window + 1)]
@@ -166,7 +191,7 @@ def _fall(
     def lost(start: int, length: int) -> bool:
         before = statistics.fmean(values[start : start + length])
         return before - means[-1] > max(SHARE * abs(before), LEAST) and (
-            not measured or trend.rise([-value for value in values], start, length, window) <= ERROR
+            noise is None or trend.rise([-value for value in values], start, length, window) <= noise
         )
 
     best = max(range(len(updates) - 2 * window + 1), key=means.__getitem__)

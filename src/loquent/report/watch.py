@@ -5,18 +5,19 @@ A statement says in words whether they diverge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loquent.core.values import EMPTY
 from loquent.report.ceiling import ceiling
 from loquent.report.charts import Curve, safe, short
-from loquent.report.divergence import FEWEST, Fall, diverging, improving, width
+from loquent.report.divergence import FEWEST, Fall, diverging, exceeded, improving, width
 from loquent.report.groups import Group, Point
 from loquent.report.quantities import Quantity, quantity
 
 PROXY = "evaluation/return"
+GOLD = "gold"  # the name of a metric of a recipe that stands for what is wanted
 DRIFTS = ("kl/reference", "evaluation/perplexity", "rollout/words", "evaluation/watch/words")
 MORE = (
     "training.evaluate_every sets the number of updates between evaluations, training.evaluate_first adds "
@@ -121,7 +122,8 @@ def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]
     returns = [proxy[update] for update in updates]
     values = {key: [column[update] for update in updates] for key, column in columns.items()}
     up = {key: bool(directions[key]) for key in columns}
-    fell, rose = parted(updates, returns, values, up, ceiling(group.runs[0].config))
+    gold = {key for key in columns if _owner(key.removeprefix("evaluation/"), {GOLD: None})}
+    fell, rose = parted(updates, returns, values, up, ceiling(group.runs[0].config), gold)
     partial = [
         key
         for key in outside_keys
@@ -136,9 +138,21 @@ def parted(
     values: Mapping[str, Sequence[float]],
     up: Mapping[str, bool],
     top: float | None,
+    gold: Collection[str] = (),
 ) -> tuple[list[Fall], list[Fall]]:
-    """The values that fell while the return rose or was saturated, and, if any, those that got better."""
-    fell = diverging(updates, returns, values, up, top=top)
+    """The values that fell while the return rose or was saturated, and, if any, those that got better.
+
+    Args:
+        updates: the update of each evaluation.
+        returns: the return at each evaluation.
+        values: the values outside the reward, by key.
+        up: by key, whether more is better.
+        top: the greatest possible return; None if it is unknown.
+        gold: the keys of values that stand for what is wanted, which have a rule of their own.
+    """
+    others = {key: column for key, column in values.items() if key not in gold}
+    wanted = {key: column for key, column in values.items() if key in gold}
+    fell = diverging(updates, returns, others, up, top=top) + exceeded(updates, returns, wanted, up, top=top)
     rose = improving(updates, returns, values, up, top=top) if fell else []
     fallen = {fall.key for fall in fell}
     return fell, [rise for rise in rose if rise.key not in fallen]
