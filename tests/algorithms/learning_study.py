@@ -45,6 +45,11 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "grpo": {**STEPS, "beta": 0.02},
     "rloo": {**STEPS, "beta": 0.02},
 }
+CHANGED: dict[tuple[str, str, str], tuple[Mapping[str, Any], int]] = {
+    ("t5", "increasing_numbers", "a2c"): ({}, 50),
+    ("t5", "dates", "a2c"): ({"learning_rate": 2e-3}, 20),
+}
+"""Other settings, and updates, of a shape, task and learner; docs/learners.md says why."""
 COMPARED = ("grpo", "rloo")
 PHASES = ("collect", "score", "learn")
 
@@ -130,28 +135,25 @@ def base(shape: str, task: str, folder: Path) -> Path:
     return out
 
 
-def recipe_of(
-    learner: str, task: str, start: Path, seed: int, folder: Path, updates: int | None = None
-) -> Any:
+def recipe_of(learner: str, shape: str, task: str, start: Path, seed: int, folder: Path) -> Any:
     """The recipe of a learner's run."""
     compared = learner in COMPARED
-    updates = TASKS[task]["updates"] if updates is None else updates
+    changed, updates = CHANGED.get((shape, task, learner), ({}, TASKS[task]["updates"]))
     return recipe(
         "run",
         task,
         folder,
         model={"path": str(start), "critic": "none" if compared else "network", "reference": "copy"},
         rewards={task: 1.0},
-        algorithm={"kind": learner, **LEARNERS[learner]},
+        algorithm={"kind": learner, **LEARNERS[learner], **changed},
         training={"seed": seed, "updates": updates, "episodes": EPISODES, "answers": 8 if compared else 1,
                   "evaluate_every": EVERY, "evaluate_first": True, "evaluate_episodes": 100,
                   "checkpoint_every": 0, "final_episodes": TESTED},
     )  # fmt: skip
 
 
-def trained(learner: str, task: str, start: Path, seed: int, folder: Path, updates: int | None = None) -> Any:
-    """A finished run of a learner."""
-    made = recipe_of(learner, task, start, seed, folder, updates)
+def trained(made: Any, folder: Path) -> Any:
+    """A finished run of a recipe."""
     return loquent.train(made, Path(tempfile.mkdtemp(dir=folder)) / "run", progress=False)
 
 
@@ -187,11 +189,11 @@ def summary(runs: Sequence[Mapping[str, Any]], start: Mapping[str, Any]) -> dict
     }
 
 
-def seconds_an_update(learner: str, task: str, start: Path, folder: Path) -> float:
+def seconds_an_update(made: Any) -> float:
     """The processor seconds of one update, from a run of five."""
     from loquent.training.trainer import Trainer
 
-    trainer = Trainer(recipe_of(learner, task, start, 0, folder))
+    trainer = Trainer(made)
     trainer.update()
     before = time.process_time()
     for _ in range(4):
@@ -205,17 +207,13 @@ def study(shape: str, task: str, learners: Sequence[str], seeds: Sequence[int]) 
         folder = Path(place)
         write_texts(folder)
         model = base(shape, task, folder)
-        start = outcome(trained("ppo", task, model, 0, folder, updates=0), task)
+        still = recipe_of("ppo", shape, task, model, 0, folder).replace("training.updates=0")
+        start = outcome(trained(still, folder), task)
         yield "start", {"reward": start["reward"], "error": start["error"]}
         for learner in learners:
-            runs = [outcome(trained(learner, task, model, seed, folder), task) for seed in seeds]
-            yield (
-                learner,
-                {
-                    **summary(runs, start),
-                    "processor_seconds": seconds_an_update(learner, task, model, folder),
-                },
-            )
+            recipes = [recipe_of(learner, shape, task, model, seed, folder) for seed in seeds]
+            found = summary([outcome(trained(made, folder), task) for made in recipes], start)
+            yield learner, {**found, "processor_seconds": seconds_an_update(recipes[0])}
 
 
 def main() -> None:
