@@ -74,6 +74,9 @@ def test_a_leaderboard_keeps_the_entries_of_others(tmp_path):
     assert len(found) == len(ours) + 1
     [(task, column, ranked), *_] = leaderboard.best(found, SUITE, "cpu")
     assert (task, column, [entry.method for entry in ranked]) == ("x", "a", ["three", "two", "one"])
+    page = leaderboard.markdown(found, SUITE, "cpu")
+    assert page.index("three") < page.index("two") < page.index("one")
+    assert "somebody" in page
     assert leaderboard.read(tmp_path / "absent.json", SUITE) == ()
 
 

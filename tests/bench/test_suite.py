@@ -183,7 +183,7 @@ def test_the_ablations_follow_the_paper():
         f"{name}/{row}"
         for name, table in published.load("rl4lms").tables.items()
         for row in table.rows
-        if (name, row) != ("table-6", "Zero-Shot")
+        if (name, row) != ("table-6", "Zero-Shot") and name != "table-7"  # which the suite grue repeats
     )
     cells = jobs.plan(whole, Path("out"), "paper", 5, {}).cells
     assert cells["nlpo-gamma-0.95"] == cells["nlpo-mu-20"] == cells["nlpo-p-0.9"] != cells["nlpo-mu-10"]

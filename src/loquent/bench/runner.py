@@ -39,8 +39,9 @@ def bench(
 
     The files are table.md, table.csv, verdicts.csv, table.json and table.html, and curves.csv if the suite
     has figures. They are written again after every run, so an interrupted call leaves the tables of its
-    finished runs. A suite with claims over tasks also has leaderboard.json. The tables name failed runs. The
-    next call repeats failed runs, but no finished ones. Cells with equal settings share a run.
+    finished runs. A suite with claims over tasks also has leaderboard.json and leaderboard.md. The tables
+    name failed runs. The next call repeats failed runs, but no finished ones. Cells with equal settings share
+    a run.
 
     Args:
         suite: a name, a YAML file, or a `Suite`.
@@ -142,8 +143,11 @@ def write(folder: Path, collected: Results) -> None:
     if collected.suite.tallies:
         file, suite = folder / leaderboard.FILE, collected.suite
         found = leaderboard.ours(suite, collected.profile, collected.rows)
-        content = leaderboard.as_json(suite, leaderboard.merged(leaderboard.read(file, suite), found))
+        entries = leaderboard.merged(leaderboard.read(file, suite), found)
+        content = leaderboard.as_json(suite, entries)
         atomic.write_text(file, json.dumps(content, allow_nan=False, indent=1))
+        page = leaderboard.markdown(entries, suite, collected.profile)
+        atomic.write_text(folder / leaderboard.PAGE, page)
     for name, text in (
         ("table.md", pages.markdown(collected)),
         ("table.csv", exports.as_csv(collected)),

@@ -22,8 +22,10 @@ from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.machine.version import __version__
+from loquent.statistics.tables import ARROWS, number, text_table
 
-FILE, FORMAT, VERSION, OURS = "leaderboard.json", "loquent leaderboard", 1, "loquent"
+FILE, PAGE = "leaderboard.json", "leaderboard.md"
+FORMAT, VERSION, OURS = "loquent leaderboard", 1, "loquent"
 HEAD = ("format", "version", "suite", "entries")
 
 
@@ -80,12 +82,12 @@ def read(path: Path, suite: Suite) -> tuple[Entry, ...]:
     for key, right in (("format", FORMAT), ("version", VERSION), ("suite", suite.name)):
         if value[key] != right:
             raise BadSetting(f"{path}: {key} must be {right!r}, got {value[key]!r:.80}")
-    entries = tuple(_entry(path, number, item, suite) for number, item in enumerate(value["entries"]))
+    entries = tuple(_entry(path, i, item, suite) for i, item in enumerate(value["entries"]))
     seen: dict[tuple[str, ...], int] = {}
-    for number, entry in enumerate(entries):
-        if (first := seen.setdefault(entry.key, number)) != number:
+    for i, entry in enumerate(entries):
+        if (first := seen.setdefault(entry.key, i)) != i:
             raise BadSetting(
-                f"{path}: entries[{number}] is of the same score as entries[{first}] "
+                f"{path}: entries[{i}] is of the same score as entries[{first}] "
                 f"({', '.join(entry.key)}); remove one of them"
             )
     return entries
@@ -154,8 +156,28 @@ def best(entries: Sequence[Entry], suite: Suite, profile: str) -> list[tuple[str
     return found
 
 
-def _entry(path: Path, number: int, item: Any, suite: Suite) -> Entry:
-    place = f"{path}: entries[{number}]"
+def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
+    """The page leaderboard.md: a table for each task, the best entry first."""
+    parts = [f"# Leaderboard of {suite.name}, profile {profile}"]
+    for task, column, ranked in best(entries, suite, profile):
+        body = [
+            [
+                entry.method,
+                number(entry.value) + ("" if entry.error is None else f" ± {number(entry.error)}"),
+                entry.by,
+                *(str(count) for count in (entry.seeds, entry.episodes, entry.rows)),
+                entry.data,
+            ]
+            for entry in ranked
+        ]
+        arrow = ARROWS[suite.columns[column].higher]
+        heads = ["", column.replace("_", " ") + arrow, "by", "seeds", "episodes", "rows", "task"]
+        parts += ["", f"## {task}", "", text_table(heads, body)]
+    return "\n".join(parts) + "\n"
+
+
+def _entry(path: Path, i: int, item: Any, suite: Suite) -> Entry:
+    place = f"{path}: entries[{i}]"
     if not isinstance(item, dict):
         raise BadSetting(f"{place} must be an object, got {json_files.shown(item)}")
     entry: Entry = from_values(Entry, item, "entry", place)
