@@ -17,7 +17,7 @@ from loquent.preferences import over_optimization, pairs, training
 from loquent.preferences.settings import RewardModelSettings
 from loquent.rollout.loop import games, play
 
-PROMPTS = 400
+PROMPTS, UPDATES, EPISODES, EVALUATED = 400, 25, 128, 256
 RUNS = {"beta 0": 0.0, "beta 0.05": 0.05}
 
 
@@ -49,8 +49,8 @@ rewards: {{preference_model: {{path: {proxy}}}}}
 metrics: {{gold: {{of: "over_optimization:Gold"}}}}
 decoding: {{max_new_tokens: 32, live: 128}}
 algorithm: {{kind: ppo, learning_rate: 4.0e-4, epochs: 2, minibatch: 32, gamma: 1.0, lam: 1.0, beta: {beta}}}
-training: {{updates: 25, episodes: 128, evaluate_every: 1, evaluate_first: true, evaluate_episodes: 256,
-  final_episodes: 100, checkpoint_every: 1000}}
+training: {{updates: {UPDATES}, episodes: {EPISODES}, evaluate_every: 1, evaluate_first: true,
+  evaluate_episodes: {EVALUATED}, final_episodes: {EVALUATED}, checkpoint_every: 1000}}
 """
 
 

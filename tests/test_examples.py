@@ -1,5 +1,7 @@
 """Every example runs as it stands, offline, and prints what it should."""
 
+import importlib
+import json
 import os
 import re
 import subprocess
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import loquent
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 OFFLINE = Path(__file__).with_name("offline")
@@ -80,6 +84,26 @@ def test_custom_parts():
         "LOC -1.0 [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]",
         "True ('PER', 'LOC') ('PER', 'O')",
     ]
+
+
+def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
+    """The example with smaller numbers; its real figure is in docs/results."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = importlib.import_module(Path("over_optimization.py").stem)
+    assert example.gold("i liked it . i saw it twice") == 2
+    assert example.gold("i like i like i like") == 2 - 3 / 2  # "i like" twice more, "like i" once more
+    # a base model of two updates says nothing in the first person
+    smaller = {"PROMPTS": 40, "UPDATES": 2, "EVALUATED": 8, "gold": lambda text: float(len(text) % 7)}
+    smaller |= {"RUNS": {"beta 0": 0.0}, "EPISODES": 16}
+    for name, value in smaller.items():
+        monkeypatch.setattr(example, name, value)
+    base = loquent.train("reviews_base", tmp_path / "base", profile="smoke", progress=False).folder
+    example.main(tmp_path / "out", base)
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    for course in results["runs"].values():
+        assert [point["update"] for point in course["points"]] == [0, 1]
+        assert course["points"][0]["kl"] == 0 != course["points"][1]["kl"]
+    assert (tmp_path / "out" / "over_optimization.svg").read_text().count("<polyline") == 2
 
 
 def single(number):
