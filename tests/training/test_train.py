@@ -151,6 +151,12 @@ def test_a_recipe_that_cannot_be_built_leaves_its_folder_free(tmp_path):
     assert run(tmp_path / "run", "reviews_ppo", "training.updates=1").metrics
 
 
+@pytest.mark.parametrize("setting", ["split", "evaluate_split", "final_split"])
+def test_a_split_that_the_task_does_not_have_is_named_with_its_setting(tmp_path, setting):
+    with pytest.raises(BadSetting, match=f"training.{setting} = 'nowhere': no split .*'nowhere'"):
+        run(tmp_path / "run", "reviews_ppo", "training.evaluate_every=1", f"training.{setting}=nowhere")
+
+
 def test_a_mask_in_evaluation_is_there_when_the_run_is_evaluated_later(tmp_path):
     masked = (
         "algorithm.mask_in_evaluation=true",

@@ -6,12 +6,13 @@ It consists of the recipe, the machine and the rows of the evaluations.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from loquent.core.guards.json_files import shown
 from loquent.core.task import Task
 from loquent.core.values import digest
-from loquent.errors import AnotherRun
+from loquent.errors import AnotherRun, BadSetting, UnknownName
 from loquent.recipes import Recipe
 from loquent.recipes.sections import TrainingSettings
 from loquent.training.evaluate import held_out
@@ -45,11 +46,26 @@ def _paths(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield above + name, value
 
 
+@contextmanager
+def naming_split(setting: str, settings: TrainingSettings) -> Iterator[None]:
+    """Inside, an unknown split is a BadSetting that names the setting, such as "final_split"."""
+    try:
+        yield
+    except UnknownName as error:
+        raise BadSetting(f"training.{setting} = {getattr(settings, setting)!r:.80}: {error}") from None
+
+
 def held_out_rows(task: Task, settings: TrainingSettings) -> dict[str, str]:
-    """A digest of the rows of each evaluation, by split."""
-    rows = {settings.final_split: held_out(task, settings.final_split, settings.final_episodes)}
+    """A digest of the rows of each evaluation, by split.
+
+    Raises:
+        BadSetting: the task has no such split; names the setting.
+    """
+    with naming_split("final_split", settings):
+        rows = {settings.final_split: held_out(task, settings.final_split, settings.final_episodes)}
     if settings.evaluate_every:
-        watched = held_out(task, settings.evaluate_split, settings.evaluate_episodes, settings.only)
+        with naming_split("evaluate_split", settings):
+            watched = held_out(task, settings.evaluate_split, settings.evaluate_episodes, settings.only)
         rows[settings.evaluate_split] = rows.get(settings.evaluate_split, []) + watched
     values = {
         split: tuple((row.id, row.fields) for chunk in chunks for row in chunk)

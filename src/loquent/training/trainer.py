@@ -86,11 +86,9 @@ class Trainer:
         )
         self.metrics = build_metrics(recipe.metrics, context)
         self.growing = pool is not None
-        pool = (
-            weighted(chosen_rows(self.task, self.settings.split, self.settings.only))
-            if pool is None
-            else pool
-        )
+        if pool is None:
+            with identity.naming_split("split", self.settings):
+                pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only))
         self.rows = {row.id: row for row in pool.rows}
         self.recording = self._record() if self.source == "data" else None
         self.draws = None if self.recording is None else self._draws(self.recording)

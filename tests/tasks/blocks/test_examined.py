@@ -128,6 +128,8 @@ def test_a_program_that_only_low_boards_decide_is_not_constant():
     assert not solvable.is_constant("count(all_items) < 3", True)
     assert not solvable.is_constant("exist(all_items)", False)
 
+    assert not solvable.is_constant("count(all_items) < 3 or exist(unique(all_boxes))", True)
+
 
 @pytest.mark.slow
 def test_programs_that_only_full_boards_decide_are_not_constant():

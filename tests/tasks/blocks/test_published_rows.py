@@ -14,6 +14,7 @@ from loquent.cli import main as cli
 from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.blocks import published, solvable
+from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.nlvr.rebuild import rebuild
 from loquent.tasks.blocks.programs.program import compile_program
 
@@ -216,6 +217,38 @@ def test_unsolvable_means_within_the_edits_of_the_horizon(tmp_path):
 
     assert [ids(horizon) for horizon in (1, 2, 4, 5, 11, 12)] == [[], [0], [0], [0, 1], [0, 1], [0, 1, 2]]
     assert [ids(horizon, "scatter") for horizon in (1, 4, 5)] == [[], [0], [0, 1]]
+
+
+def test_a_board_on_which_a_program_has_no_value_does_not_solve_a_row(tmp_path):
+    """`unique(all_boxes)` has no value: one item fails, two items are right, and then nothing is."""
+    fails = "exist(unique(all_boxes))"
+    programs = {
+        "1": f"exist(all_items) and (count(all_items) == 2 or {fails})",
+        "2": f"exist(all_items) and {fails}",
+    }
+    statements = {id: {"sentence": f"s {id}", "lf": program} for id, program in programs.items()}
+    entry = {"label": "false", "uid": "7", "structured_rep": [[], [], []]}
+    flips = {f"{id}-0-0": {**statement, **entry} for id, statement in statements.items()}
+    for appearance in ("tower", "scatter"):
+        (tmp_path / f"{appearance}_scratch_train.json").write_text(json.dumps(statements))
+        (tmp_path / f"{appearance}_flipit_train.json").write_text(json.dumps(flips))
+        for start in ("scratch", "flip_it"):
+            options = {"source": "path", "path": str(tmp_path), "appearance": appearance, "start": start}
+            both = loquent.task("blocks", **options, horizon=4)
+            assert FixedSequence(both).share == 0.5
+            (row,) = loquent.task("blocks", **options, horizon=4, exclude_unsolvable=True).rows("train")
+            assert row["program"] == programs["1"]
+
+
+def test_a_program_that_needs_too_much_work_to_judge_its_row_is_refused(tmp_path):
+    loops = "exist(all_items)"
+    for level in range(13):
+        loops = f"All(all_boxes, lambda x{level}: {loops})"
+    statements = {"7": {"sentence": "s", "lf": f"exist(all_items) and {loops} and 1 == 2"}}
+    (tmp_path / "tower_scratch_dev.json").write_text(json.dumps(statements))
+    task = loquent.task("blocks", source="path", path=str(tmp_path), exclude_unsolvable=True)
+    with pytest.raises(BadRow, match=r"the row 'dev-7' cannot be judged: program .* units of work"):
+        task.rows("dev")
 
 
 def test_built_in_rows_are_unsolvable_by_the_horizon_too():

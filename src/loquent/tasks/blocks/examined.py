@@ -126,7 +126,7 @@ def _blind(file: PublishedFile, trained: Board | None) -> tuple[Board, dict[str,
         for each in file.statements.values()
         if _has_value(each)
     ]
-    actions, best = TowerEdits(), fixed.best_towers(rows, _truth)
+    actions, best = TowerEdits(), fixed.best_towers(rows)
     board = EMPTY_BOARD
     for box, color in best.actions:
         board = with_box(board, box, stacked(board[box], color))
@@ -135,19 +135,15 @@ def _blind(file: PublishedFile, trained: Board | None) -> tuple[Board, dict[str,
         "share": best.share,
     }
     if trained is not None:
-        blind["chosen_on_training"] = sum(_truth(row["program"], trained) for row in rows) / len(rows)
+        blind["chosen_on_training"] = sum(fixed.reached(row, trained) for row in rows) / len(rows)
     return board, blind
 
 
 def _has_value(statement: Statement) -> bool:
     try:
-        return _truth(statement.program, statement.board) in (True, False)
+        return compile_program(statement.program)(statement.board) in (True, False)
     except ProgramError:
         return False
-
-
-def _truth(program: str, board: Board) -> bool:
-    return compile_program(program)(board)
 
 
 def _shown(found: dict[str, Any]) -> Iterator[str]:

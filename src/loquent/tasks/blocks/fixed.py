@@ -13,7 +13,9 @@ from typing import Generic, TypeVar
 
 from loquent.core.seeding import Key
 from loquent.core.task import Row
+from loquent.errors import ProgramError
 from loquent.tasks.blocks.board import COLORS, Board, tower_block
+from loquent.tasks.blocks.programs.program import compile_program
 
 A = TypeVar("A", bound=Hashable)
 T = TypeVar("T", bound=Hashable)
@@ -33,34 +35,35 @@ class Fixed(Generic[A]):
     share: float
 
 
-def success(
-    rows: Sequence[Row],
-    actions: Sequence[A],
-    edit: Callable[[Board, A], Board | None],
-    truth: Callable[[str, Board], bool],
-) -> float:
+def reached(row: Row, board: Board) -> bool:
+    """Whether the program of a row has the target value on a board; False where it has no value."""
+    try:
+        return compile_program(row["program"])(board) == row["target"]
+    except ProgramError:
+        return False
+
+
+def success(rows: Sequence[Row], actions: Sequence[A], edit: Callable[[Board, A], Board | None]) -> float:
     """The share of rows on which the actions, followed by a stop, reach the target.
 
     Args:
         edit: the board after an action; None where the action is invalid, which fails the episode.
-        truth: the value of a program on a board.
     """
     finals: dict[Board, Board | None] = {}
-    reached = 0
+    successes = 0
     for row in rows:
         board: Board = row["board"]
         if board not in finals:
             finals[board] = _after(board, actions, edit)
         final = finals[board]
-        reached += final is not None and truth(row["program"], final) == row["target"]
-    return reached / len(rows) if rows else 0.0
+        successes += final is not None and reached(row, final)
+    return successes / len(rows) if rows else 0.0
 
 
 def best(
     rows: Sequence[Row],
     actions: Sequence[A],
     edit: Callable[[Board, A], Board | None],
-    truth: Callable[[str, Board], bool],
     longest: int = LONGEST,
     seed: int = 0,
 ) -> Fixed[A]:
@@ -72,7 +75,7 @@ def best(
     judged = _judged(rows)
 
     def share(sequence: tuple[A, ...]) -> float:
-        return success(judged, sequence, edit, truth)
+        return success(judged, sequence, edit)
 
     def near(sequence: tuple[A, ...]) -> list[tuple[A, ...]]:
         return neighbours(sequence, actions, longest)
@@ -82,13 +85,11 @@ def best(
         drawn = Key(seed, ("fixed", start)).generator().integers(len(actions), size=longest)
         starts.append(tuple(actions[int(i)] for i in drawn))
     ends = [_climb(start, near, share, Key(seed, ("climb", i))) for i, start in enumerate(starts)]
-    final = max(ends, key=lambda sequence: success(rows, sequence, edit, truth))
-    return Fixed(final, success(rows, final, edit, truth))
+    final = max(ends, key=lambda sequence: success(rows, sequence, edit))
+    return Fixed(final, success(rows, final, edit))
 
 
-def best_towers(
-    rows: Sequence[Row], truth: Callable[[str, Board], bool], longest: int = LONGEST, seed: int = 0
-) -> Fixed[tuple[int, int]]:
+def best_towers(rows: Sequence[Row], longest: int = LONGEST, seed: int = 0) -> Fixed[tuple[int, int]]:
     """The best additions (box, colour) to an empty board of towers, and their share of all rows.
 
     Only the board at the end counts, so the search changes a whole tower at a time; else it works as `best`.
@@ -103,7 +104,7 @@ def best_towers(
 
     def share(towers: Towers, of: Sequence[Row] = judged) -> float:
         board = board_of(towers)
-        return sum(truth(row["program"], board) == row["target"] for row in of) / len(of) if of else 0.0
+        return sum(reached(row, board) for row in of) / len(of) if of else 0.0
 
     def near(towers: Towers) -> list[Towers]:
         changed = [(*towers[:i], stack, *towers[i + 1 :]) for i in range(3) for stack in stacks]

@@ -8,7 +8,6 @@ from loquent.core.agent import Answer, Question
 from loquent.tasks.blocks import fixed, rules
 from loquent.tasks.blocks.board import Board
 from loquent.tasks.blocks.edits.base import STOP
-from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.task import Blocks
 
 TRIED = 60  # additions of scattered items that the search combines, evenly spaced
@@ -26,13 +25,13 @@ class FixedSequence:
     def __init__(self, task: Blocks) -> None:
         self.task, rows, longest = task, task.rows("train"), task.options.horizon - 1
         if task.tower and task.options.start == "scratch":
-            found = fixed.best_towers(rows, _truth, longest)
+            found = fixed.best_towers(rows, longest)
             numbers = [task.actions.number((1, box, color)) for box, color in found.actions]
             self.share = found.share
         else:
             every = range(1, len(task.actions))
             chosen = list(every) if task.tower else list(every[:: max(1, len(every) // TRIED)])
-            best = fixed.best(rows, chosen, self._edited, _truth, longest)
+            best = fixed.best(rows, chosen, self._edited, longest)
             numbers, self.share = list(best.actions), best.share
         texts = [task.actions.text(number) for number in numbers if number is not None]
         self.texts = (*texts, task.actions.text(STOP))
@@ -48,7 +47,3 @@ class FixedSequence:
             return None
         edit = self.task.actions.edit(number)
         return rules.with_box(board, edit.box, self.task.edited(board[edit.box], edit))
-
-
-def _truth(program: str, board: Board) -> bool:
-    return compile_program(program)(board)

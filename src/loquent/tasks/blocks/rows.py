@@ -10,7 +10,7 @@ from pathlib import Path
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.data.sources import SPLITS, Splits, limited
-from loquent.errors import BadSetting
+from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import solvable
 from loquent.tasks.blocks.published import APPEARANCES
 from loquent.tasks.blocks.sources import builtin, files
@@ -75,8 +75,9 @@ def load(options: RowOptions, edits: int = solvable.EDITS) -> Splits:
         edits: the most edits of an episode, for `exclude_unsolvable`.
 
     Raises:
-        BadRow: a file or a statement is not as published; names both. BadSetting: the folder has no files of
-            the configuration.
+        BadRow: a file or a statement is not as published; names both. Or with `exclude_unsolvable` a
+            program needs too much work on a board that is tried; names the row and the program.
+        BadSetting: the folder has no files of the configuration.
     """
     versions: files.Versions = ()
     if options.source == "path":
@@ -136,7 +137,7 @@ def _load(
         unsolvable = builtin.unsolvable(appearance, start)
     elif no_unsolvable:
         every = (row for rows in splits.values() for row in rows)
-        unsolvable = frozenset(row.id for row in every if solvable.is_unsolvable(row, appearance, edits))
+        unsolvable = frozenset(row.id for row in every if _is_unsolvable(row, appearance, edits))
     kept = {}
     for split, rows in splits.items():
         chosen = tuple(
@@ -144,3 +145,12 @@ def _load(
         )
         kept[split] = limited(chosen, limit)
     return kept
+
+
+def _is_unsolvable(row: Row, appearance: str, edits: int) -> bool:
+    try:
+        return solvable.is_unsolvable(row, appearance, edits)
+    except ProgramError as error:
+        raise BadRow(
+            f"exclude_unsolvable = True, but the row {row.id!r:.60} cannot be judged: {error}"
+        ) from None

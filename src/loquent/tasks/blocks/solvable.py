@@ -2,7 +2,8 @@
 
 For towers the answer is exact: all boards within the edits of an episode are tried, the nearest first.
 Scattered items have too many boards. There, a seeded search tries boards with the items that the program
-names; what it does not find may still exist.
+names; what it does not find may still exist. A later board on which a program has no value, such as `unique`
+of two items, does not have the target value.
 """
 
 from __future__ import annotations
@@ -11,29 +12,29 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations_with_replacement, product, takewhile
 from operator import itemgetter
 
 from loquent.core.seeding import Key
 from loquent.core.task import Row
+from loquent.errors import ProgramBudgetError, ProgramError
 from loquent.tasks.blocks import rules
 from loquent.tasks.blocks.board import COLORS, EMPTY_BOARD, SHAPES, TOWER_Y, Board, Box, tower_block
 from loquent.tasks.blocks.programs.grammar import parse
-from loquent.tasks.blocks.programs.program import compile_program
+from loquent.tasks.blocks.programs.program import Program, compile_program
 from loquent.tasks.blocks.statements import boards
 from loquent.tasks.blocks.statements.boards import Draw
 from loquent.tasks.blocks.statements.words import PLACES, Subject
 
 EDITS = 10  # of a published episode, besides the stop
-BLOCKS = 3 * len(TOWER_Y)  # the most on a board of towers
 TRIED = 20_000  # boards that the search for scattered items tries
 REMOVED = 0.3  # the share of removals in its edits, where the first board has items
 
 PROPERTIES = ("color", "size", "shape")
 ORDERED = frozenset({"min", "equal", *(f"{name}_{of}" for name in ("equal", "query") for of in PROPERTIES)})
 
-Truth = Callable[[Board], bool]
+Reached = Callable[[Board], bool]  # whether a board has the target value
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,41 @@ def solution(program: str, target: bool, board: Board, appearance: str, most: in
     """The nearest board with the target value, at most `most` edits away.
 
     Raises:
-        ProgramError: the program cannot be compiled or computed.
+        ProgramError: the program cannot be compiled, or has no value on `board`.
+        ProgramBudgetError: the program is too large, or needs too much work on a board that is tried.
     """
-    truth = compile_program(program).compute
-    if truth(board) == target:
+    compiled = compile_program(program)
+    if compiled.compute(board) == target:
         return Solution(0, True)
+    reached = partial(_reached, compiled, target)
     if not most:
         return Solution(None, True)
     if appearance == "scatter":
-        return _searched(program, truth, target, board, most)
+        return _searched(program, reached, board, most)
     if board == EMPTY_BOARD:
         built = takewhile(lambda each: each[0] <= most, _built(is_symmetric(program)))
-        return Solution(next((n for n, tried in built if truth(tried) == target), None), True)
-    return Solution(_nearest(truth, target, board, is_symmetric(program), most), True)
+        return Solution(next((n for n, tried in built if reached(tried)), None), True)
+    return Solution(_nearest(reached, board, is_symmetric(program), most), True)
+
+
+def _reached(program: Program, target: bool, board: Board) -> bool:
+    """Whether a board has the target value; a program that needs too much work is refused."""
+    try:
+        return program.compute(board) == target
+    except ProgramBudgetError:
+        raise
+    except ProgramError:
+        return False
 
 
 def is_constant(program: str, value: bool) -> bool:
     """Whether a program has this value on all boards of towers, those of eleven and twelve blocks included.
 
     Raises:
-        ProgramError: the program cannot be compiled or computed.
+        ProgramError: the program cannot be compiled.
     """
-    return solution(program, not value, EMPTY_BOARD, "tower", BLOCKS).edits is None
+    compiled = compile_program(program)
+    return all(compiled.has(value, board) for _, board in _built(is_symmetric(program)))
 
 
 def is_symmetric(program: str) -> bool:
@@ -141,12 +155,12 @@ def _boards(symmetric: bool) -> Iterator[tuple[int, Board]]:
         yield len(left) + len(middle) + len(right), (left, middle, right)
 
 
-def _nearest(truth: Truth, target: bool, board: Board, symmetric: bool, most: int) -> int | None:
+def _nearest(reached: Reached, board: Board, symmetric: bool, most: int) -> int | None:
     """The smallest number of edits from a board of towers to the target value, breadth first."""
     layer, seen = {_ordered(board, symmetric)}, {_ordered(board, symmetric)}
     for edits in range(1, most + 1):
         layer = {_ordered(near, symmetric) for each in layer for near in _edited(each)} - seen
-        if any(truth(each) == target for each in sorted(layer)):
+        if any(reached(each) for each in sorted(layer)):
             return edits
         seen |= layer
     return None
@@ -169,7 +183,7 @@ def _edited(board: Board) -> Iterator[Board]:
             yield rules.with_box(board, i, each)
 
 
-def _searched(program: str, truth: Truth, target: bool, board: Board, most: int) -> Solution:
+def _searched(program: str, reached: Reached, board: Board, most: int) -> Solution:
     """The first board with the target value on random walks of at most `most` edits.
 
     A walk mostly adds items that the program names, often into the same box.
@@ -184,7 +198,7 @@ def _searched(program: str, truth: Truth, target: bool, board: Board, most: int)
             i = home if home < 3 and draw.uniform() < 0.8 else draw.below(3)
             near = boards.edited_items(near, i, about, REMOVED if any(board) else 0.0, draw)
             tried += 1
-            if truth(near) == target:
+            if reached(near):
                 return Solution(edits, edits == 1)
     return Solution(None, False)
 

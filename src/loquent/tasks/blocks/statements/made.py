@@ -27,7 +27,7 @@ from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.statements import boards, drawn
 
 FILE = Path(__file__).with_name("made.npz")
-SHA256 = "127b74a377df100f5d13f4a5151fb60e0057a67ceefc5d6369751414cf2b4132"
+SHA256 = "8e60ad70cc8e780ccb758a0e04e0aa0d9f9ec9bb9d3c4a4ef9aded17c48a8db4"
 
 Pair = tuple[Board, Board]
 
