@@ -1,4 +1,4 @@
-"""Estimated against measured peak memory, with all weights and with LoRA.
+"""Estimated against measured peak memory: learners, GPT-2 and T5 shapes, all weights and LoRA.
 
 Run: python perf/estimating.py [CASE ...]
 
@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 LORA = ("model.lora.rank=8",)
+SHAPES = ("gpt2", "t5")
 CASES = {
-    f"{name}{suffix}": (f"reviews_{name}", more)
-    for name in ("ppo", "grpo", "supervised", "trpo")
+    f"{name}{'' if shape == 'gpt2' else '-' + shape}{suffix}": (f"reviews_{name}", shape, more)
+    for name in ("ppo", "a2c", "trpo", "nlpo", "grpo", "rloo", "supervised")
+    for shape in SHAPES
     for suffix, more in (("", ()), ("-lora", LORA))
 }
 RUN = (
@@ -29,15 +31,18 @@ RUN = (
     "training.evaluate_every=0", "training.checkpoint_every=0", "training.stop_metric=",
     "decoding.max_new_tokens=24", "metrics={diversity: {}}",
 )  # fmt: skip
-STEPS = ("algorithm.epochs=1", "algorithm.minibatch=32")
+STEPS = {
+    "reviews_a2c": (),
+    "reviews_trpo": ("algorithm.critic_minibatch=32",),
+}
 
 
 def overrides(case: str, base: Path) -> list[str]:
     """The settings of a case: two updates of 32 episodes, and minibatches of all episodes."""
-    recipe, more = CASES[case]
+    recipe, shape, more = CASES[case]
     by_reward = () if recipe == "reviews_supervised" else ("rewards={lexicon: 1.0}",)
-    steps = ("algorithm.critic_minibatch=32",) if recipe == "reviews_trpo" else STEPS
-    return [*RUN, *by_reward, *steps, f"model.path={base}", *more]
+    steps = STEPS.get(recipe, ("algorithm.epochs=1", "algorithm.minibatch=32"))
+    return [*RUN, *by_reward, *steps, f"model.path={base / shape}", *more]
 
 
 def run(*arguments: str) -> None:
@@ -51,16 +56,16 @@ def run(*arguments: str) -> None:
     print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024)  # type: ignore[index]  # every process has it
 
 
-def make_base(folder: Path) -> None:
-    """A GPT-2-shaped model of 8 million parameters without training."""
+def make_bases(folder: Path) -> None:
+    """Models of four blocks of width 384 without training, a folder for each shape."""
     from loquent import pretrained
     from loquent.core.seeding import Key
 
     texts = [f"the film number {i} was good and the actor of it was number {i + 1}" for i in range(999)]
-    made = pretrained.build(
-        texts, vocabulary=2000, layers=4, width=384, heads=4, context=192, key=Key(0), dropout=0.0
-    )
-    pretrained.save(made, folder)
+    sizes = {"vocabulary": 2000, "layers": 4, "width": 384, "heads": 4, "context": 192}
+    for shape in SHAPES:
+        made = pretrained.build(texts, shape=shape, key=Key(0), dropout=0.0, **sizes)
+        pretrained.save(made, folder / shape)
 
 
 def last_line(*words: str) -> str:
@@ -81,6 +86,7 @@ def measured(case: str, base: Path) -> dict[str, Any]:
     runtime = found["memory"]["runtime"]
     return {
         "case": case,
+        "rows_measured": found["sizes"]["rows_measured"],
         "estimated_megabytes": round(found["peak"] / 1e6, 1),
         "measured_megabytes": round(peak / 1e6, 1),
         "ratio": round(found["peak"] / peak, 3),
@@ -93,7 +99,7 @@ def measured(case: str, base: Path) -> dict[str, Any]:
 def main(names: list[str]) -> None:
     """Measure the named cases, or all."""
     with tempfile.TemporaryDirectory() as folder:
-        make_base(base := Path(folder) / "base")
+        make_bases(base := Path(folder))
         for case in names or CASES:
             print(json.dumps(measured(case, base)), flush=True)
 

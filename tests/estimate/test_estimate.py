@@ -241,3 +241,25 @@ def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
     assert {"start", "collect", "score", "learn", "evaluate"} == set(found.seconds)
     assert found.memory["optimizer"] == 2 * found.memory["weights"]
     assert found.sizes["actions"] >= 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no peak that can be forgotten")
+def test_the_peak_of_resident_memory_is_measured_again_after_it_is_forgotten():
+    from loquent.machine.memory import forget_peak, peak_rss, rss
+
+    assert forget_peak()
+    before = peak_rss()
+    filled = torch.ones(16 << 20)  # 64 MiB
+    del filled
+    assert peak_rss() > before + (60 << 20)
+    assert forget_peak()
+    assert peak_rss() < rss() + (8 << 20)
+
+
+def test_what_no_part_counts_is_in_the_peak():
+    from loquent.estimate import language_models as module
+
+    parts = ("runtime", "weights", "gradients", "optimizer", "batch", "activations", "logits", "cache")
+    memory = {**dict.fromkeys(parts, 10), "decoding": 1}
+    assert module._peak(memory) == 70
+    assert module._peak(memory | {"uncounted": 5}) == 75

@@ -8,6 +8,7 @@ the sizes of the recipe. No file is written.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from loquent.core import registry
 from loquent.core.algorithm import Playing, TurnAlgorithm
 from loquent.estimate import actions, turns
 from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique, whole
-from loquent.machine.memory import rss
+from loquent.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
 from loquent.recipes import Recipe
@@ -83,6 +84,7 @@ def estimate(recipe: Recipe) -> Estimate:
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))
     build, trainer = timed(lambda: Trainer(one_epoch))
     gc.collect()
+    watched = trainer.actor.device.type == "cpu" and forget_peak()
     weights = bytes_of(tensor for network in networks(trainer).values() for tensor in tensors(network))
     runtime = max(0, rss() - weights) if trainer.actor.device.type == "cpu" else 0
     counted, clocked = _slices(trainer, minibatch, episodes)
@@ -100,6 +102,9 @@ def estimate(recipe: Recipe) -> Estimate:
         **_decoding(trainer, recipe, counted),
         "batch": counted.batch_bytes * episodes // counted.rows,
     }
+    if watched:
+        of_slice = _learning(trainer, counted, counted.rows) | {"batch": counted.batch_bytes}
+        memory["uncounted"] = max(0, peak_rss() - _peak(memory | of_slice))
     return Estimate(
         parameters={
             name: sum(p.numel() for p in unique(network.parameters()))
@@ -126,8 +131,10 @@ def _slices(trainer: Trainer, minibatch: int, episodes: int) -> tuple[Slice, Sli
     """Two slices of a minibatch (of fewer rows if that takes too long): for bytes, and for times."""
     few = whole(min(FIRST_ROWS, episodes), trainer.settings.answers)
     measure(trainer, few, counting=False)  # the first call of every operation takes longer
+    before = time.process_time()
     warm = measure(trainer, few, counting=False)
-    rows = minibatch if warm.seconds * minibatch / warm.rows < PATIENCE else warm.rows
+    taken = min(warm.seconds, time.process_time() - before)  # a busy machine does not make the slice smaller
+    rows = minibatch if taken * minibatch / warm.rows < PATIENCE else warm.rows
     return measure(trainer, rows, counting=True), measure(trainer, rows, counting=False)
 
 
@@ -147,8 +154,13 @@ def _checkpoints(recipe: Recipe) -> tuple[int, int]:
 
 
 def _peak(memory: Mapping[str, int]) -> int:
-    """The largest memory at one time, in bytes: of learning or of decoding."""
+    """The largest memory at one time, in bytes: of learning or of decoding.
+
+    `uncounted` is what the peak of the slice was above its parts: tensors that live for one operation, and
+    freed memory that the process keeps.
+    """
     always = sum(memory[name] for name in ("runtime", "weights", "gradients", "optimizer", "batch"))
+    always += memory.get("uncounted", 0)
     return always + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
 
 
