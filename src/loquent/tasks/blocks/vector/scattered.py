@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
 from loquent.tasks.blocks import legality, rules
-from loquent.tasks.blocks.board import BOX_SIDE, EMPTY_BOARD, Board, Box, Item
+from loquent.tasks.blocks.board import BOX_SIDE, EMPTY_BOARD, Board, Box
 from loquent.tasks.blocks.edits.base import ADD, STOP
 from loquent.tasks.blocks.edits.placed import LOOKS, GridEdits
 from loquent.tasks.blocks.geometry.making import CELL
@@ -39,13 +41,19 @@ class ScatterBoards:
         self._additions = [[mask[adds] for adds, _ in parts] for mask in self._masks]
         self._removals = [[mask[removals] for _, removals in parts] for mask in self._masks]
         self._rows = list(self._objects)
+        for b in range(3):
+            self._refresh_mask(0, b, ())
+        self._empty = self._masks[0].copy()  # the mask of the empty board
 
     def set(self, i: int, board: Board) -> None:
         """Give environment `i` a board."""
         self.boards[i] = board
-        for b, box in enumerate(board):
-            self._refresh_mask(i, b, box)
-        self._objects[i] = object_rows(board)
+        if board == EMPTY_BOARD:
+            self._masks[i], self._objects[i] = self._empty, 0
+        else:
+            for b, box in enumerate(board):
+                self._refresh_mask(i, b, box)
+            self._objects[i] = object_rows(board)
         if self._images is not None:
             self._images[i] = tiles.half(board)
             self._whole.add(i)
@@ -61,29 +69,30 @@ class ScatterBoards:
 
     def apply(self, actions: Ints, changed: Ints, which: NDArray[np.bool_]) -> None:
         """Make the edits of the environments `which` (bool[n])."""
-        chosen = actions.tolist()
+        edits, boards, chosen = self._edits, self.boards, actions.tolist()
         for i in np.flatnonzero(which).tolist():
-            edit = self._edits[chosen[i]]
-            if edit.type == STOP:
+            kind, b, x, y, new = edits[chosen[i]]
+            if kind == STOP:
                 continue
-            board = self.boards[i]
-            box = board[edit.box]
-            before = sum(map(len, board[: edit.box]))
-            count = before + sum(map(len, board[edit.box :]))
-            if edit.type == ADD and edit.item is not None:
-                item = rules.snapped(box, edit.item, edit.box, self.legacy)
-                self._insert(i, before + len(box), count, (1, edit.box, *item))
-                self._block(i, edit.box, item)
+            board = boards[i]
+            box = board[b]
+            if new is not None and kind == ADD:
+                item = rules.snapped(box, new, b, self.legacy)
+                ends = list(accumulate(map(len, board)))
+                self._insert(i, ends[b], ends[2], (1, b, *item))
+                free, filled = legality.effect(item)
+                additions, removals = self._additions[i][b], self._removals[i][b]
+                np.bitwise_and(additions, free, additions)
+                np.bitwise_or(removals, filled, removals)
                 box = (*box, item)
+                boards[i] = rules.with_box(board, b, box)
             else:
-                removed = rules.item_of_cell(box, edit.x, edit.y)
-                box = rules.without(box, removed)
-                self._refresh_mask(i, edit.box, box)
-            self.boards[i] = board = rules.with_box(board, edit.box, box)
-            if edit.type != ADD:
+                box = rules.without(box, rules.item_of_cell(box, x, y))
+                self._refresh_mask(i, b, box)
+                boards[i] = board = rules.with_box(board, b, box)
                 self._objects[i] = object_rows(board)
             if self._images is not None:
-                self._refresh_image(i, edit.box, box)
+                self._refresh_image(i, b, box)
 
     def objects(self) -> NDArray[np.int16]:
         """i16[n, 32, 7]: as `views.object_rows`."""
@@ -121,13 +130,6 @@ class ScatterBoards:
 
     def _refresh_mask(self, i: int, b: int, box: Box) -> None:
         self._additions[i][b][:], self._removals[i][b][:] = legality.cells(box)
-
-    def _block(self, i: int, b: int, item: Item) -> None:
-        """Refresh the mask after an addition to a box."""
-        free, filled = legality.effect(item)
-        additions, removals = self._additions[i][b], self._removals[i][b]
-        np.bitwise_and(additions, free, additions)
-        np.bitwise_or(removals, filled, removals)
 
 
 def _slices(edits: GridEdits, box: int) -> tuple[slice, slice]:
