@@ -44,12 +44,12 @@ def read(folder: Path, of: Mapping[str, Any]) -> dict[str, Any] | None:
             tree = json_files.loads((saved.metadata() or {}).get(STATE, ""))
             names = list(saved.keys())
             state: dict[str, Any] = tensor_tree.joined(tree, {name: saved.get_tensor(name) for name in names})
-        differing = [name for name in of if json.loads(json.dumps(of[name])) != state[name]]
+        differing = [name for name in of if json_files.loads(json.dumps(of[name])) != state[name]]
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadCheckpoint(f"{file} cannot be read ({error}); {advice}") from error
     if differing:
         name = differing[0]
-        old, new = state[name], json.loads(json.dumps(of[name]))
+        old, new = state[name], json_files.loads(json.dumps(of[name]))
         keys = [key for key in new if old.get(key) != new[key]] if isinstance(new, dict) else []
         what = (
             "; ".join(f"{key} was {old.get(key)!r} and is {new[key]!r}" for key in keys[:3]) or "it changed"
