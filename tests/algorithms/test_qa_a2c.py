@@ -2,17 +2,19 @@
 
 import copy
 import json
+import random
 
 import numpy as np
 import pytest
 import torch
 
+import killed
 from loquent import recipes
 from loquent.algorithms.asking.a2c import QAA2C, Commands
 from loquent.models.asking.heads import Scores
 from loquent.models.tokens.turns import turn_batch
 from loquent.training.trainer import Trainer
-from states import same
+from states import difference, same
 
 SAMPLES = [
     {
@@ -55,10 +57,18 @@ RECIPE = {
 }
 
 
-def trainer(folder, **algorithm):
+MOMENTS = {"in_rollout": 9, "in_backward": 3, "in_tensors": 2, "after_rename": 1, "after_log": 1}
+
+
+def write(folder, *, training=None, **algorithm):
     file = folder / "a2c.yaml"
-    file.write_text(json.dumps({**RECIPE, "algorithm": {**RECIPE["algorithm"], **algorithm}}))
-    return Trainer(recipes.load(file))
+    parts = {"algorithm": RECIPE["algorithm"] | algorithm, "training": RECIPE["training"] | (training or {})}
+    file.write_text(json.dumps(RECIPE | parts))
+    return file
+
+
+def trainer(folder, **algorithm):
+    return Trainer(recipes.load(write(folder, **algorithm)))
 
 
 def test_returns_run_to_the_end_and_answers_are_no_commands(tmp_path):
@@ -106,6 +116,23 @@ def test_it_learns_and_goes_on_to_the_bit(tmp_path):
         logs = one.update()
     assert logs["rollout/return"] > 0.85 > first["rollout/return"]
     assert logs["answer/loss"] < 0.5
+
+
+def test_a_run_killed_at_several_moments_is_the_same_run(tmp_path):
+    training = {"episodes": 4, "evaluate_every": 2, "evaluate_episodes": 2, "checkpoint_every": 1}
+    training |= {"stop_metric": "return", "patience": 99}
+    file = str(write(tmp_path, training=training, dropout=0.1, skip=0.1))
+    right, run = tmp_path / "right", tmp_path / "run"
+    assert killed.loquent("train", file, "--out", str(right)) == 0
+    words = ("train", file, "--out", str(run))
+    draw = random.Random("qa_a2c")
+    moments = draw.sample(sorted(MOMENTS.items()), len(MOMENTS))
+    for moment, often in moments:
+        assert killed.loquent(*words, point=moment, count=draw.randint(1, often)) == -9, moment
+        if (run / "config.yaml").exists():
+            words = ("resume", str(run))
+    assert killed.loquent(*words) == 0
+    assert difference(right, run) is None
 
 
 def test_noise_and_values_of_actions_are_refused():

@@ -373,5 +373,13 @@ def test_language_models_that_read_a_memory_task_are_labelled_full_transcript():
     assert {name for name, cell in whole.cells.items() if "full transcript" in cell.label} == language
 
 
+@pytest.mark.parametrize("mode", ["easy", "hard"])
+def test_policies_play_the_games_of_the_networks_of_imrc(mode):
+    plan = jobs.plan(suites.load("imrc"), Path("out"), "cpu", 1, {})
+    tasks = {job.name: job.recipe.options for job in plan.jobs if isinstance(job, jobs.Job)}
+    policies, network = tasks[f"{mode}-stop"], tasks[f"{mode}-question-3-dqn"]
+    assert (policies.start, policies.mode) == (network.start, network.mode) == ("first", mode)
+
+
 def reads_turns(job):
     return not job.agent and "model" not in kinds.unused_sections(job.recipe.algorithm)
