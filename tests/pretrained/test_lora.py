@@ -8,7 +8,7 @@ import torch
 
 from loquent import pretrained
 from loquent.core.seeding import Key
-from loquent.errors import BadModel, MissingExtra
+from loquent.errors import BadModel, BadSetting, MissingExtra
 from loquent.pretrained import LanguageModel, build, gpt2, hidden, lora
 
 TEXTS = [f"the number {i} comes before the number {i + 1}" for i in range(40)]
@@ -152,8 +152,51 @@ def test_named_layers_and_names_that_no_layer_has(tmp_path):
     }
     assert names
     assert all(".c_attn." in name for name in names)
-    with pytest.raises(BadModel, match=r"q_proj.*the linear layers of this model are c_attn, c_fc, c_proj"):
-        adapted(tmp_path, targets=("q_proj",))
+    with pytest.raises(
+        BadSetting, match="the linear layers of this model are c_attn, c_fc, c_proj;"
+    ) as error:
+        adapted(tmp_path, targets=("q_proj", "k_proj"))
+    assert "model.lora.targets = ['k_proj', 'q_proj']" in str(error.value)
+    assert "{" not in str(error.value)
+
+
+@pytest.mark.parametrize("targets", [("wte",), ("c_attn", "wte")])
+def test_an_embedding_takes_no_adapter(tmp_path, targets):
+    pretrained.save(tiny(), tmp_path / "base")
+    why = r"'wte' names the layer transformer\.wte, which is no linear layer \(it is Embedding\).*are c_attn"
+    with pytest.raises(BadSetting, match=why):
+        adapted(tmp_path, targets=targets)
+
+
+def test_a_layer_takes_no_adapter_if_its_weight_is_also_that_of_another(tmp_path):
+    pretrained.save(tiny(), tmp_path / "base")
+    why = r"'lm_head' names the layer lm_head, whose weight is also that of transformer\.wte"
+    with pytest.raises(BadSetting, match=why) as error:
+        adapted(tmp_path, targets=("lm_head",))
+    assert "lm_head" not in str(error.value).rpartition("this model are")[2]
+
+
+def test_an_output_layer_of_its_own_takes_an_adapter_and_merges(tmp_path):
+    pretrained.save(tiny("llama"), tmp_path / "base")
+    module = stirred(adapted(tmp_path, targets=("lm_head",)).module)
+    before, learned = module.get_input_embeddings().weight.clone(), logits(module)
+    merged = lora.merge(module)
+    assert torch.equal(merged.get_input_embeddings().weight, before)
+    assert torch.allclose(logits(merged), learned, atol=1e-12)
+    with pytest.raises(
+        BadSetting, match="are down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, v_proj;"
+    ):
+        adapted(tmp_path, targets=("nothing",))
+
+
+def test_what_would_learn_beside_the_adapters_is_refused():
+    import peft
+
+    from loquent.pretrained.lora.injecting import inject
+
+    config = peft.LoraConfig(r=2, target_modules=["c_attn"], bias="all", fan_in_fan_out=True)
+    with pytest.raises(BadModel, match="bias would learn and is no adapter's weight"):
+        inject(tiny().module, config, "targets", BadSetting)
 
 
 def test_another_base_is_refused(folder):
@@ -175,6 +218,8 @@ WRONG = {
     "no base": ({"base_model_name_or_path": None}, "base_model_name_or_path"),
     "dropout": ({"lora_dropout": 1.5}, "lora_dropout"),
     "other rank": ({"r": 4}, "another shape"),
+    "an embedding": ({"target_modules": ["wte"]}, r"transformer\.wte, which is no linear layer"),
+    "a tied layer": ({"target_modules": ["lm_head"]}, "is also that of transformer.wte"),
     "other layers": ({"target_modules": ["c_attn"]}, "is missing, unknown"),
 }
 
@@ -197,6 +242,23 @@ def test_damaged_weights_are_named(tmp_path, content):
     (tmp_path / "adapter" / "adapter_model.safetensors").write_bytes(content)
     with pytest.raises(BadModel, match=r"adapter_model\.safetensors"):
         pretrained.load(tmp_path / "adapter", dtype="float64", device="cpu")
+
+
+def test_an_adapter_without_tensors_or_with_fewer_than_saved_is_refused(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    pretrained.save(tiny(), tmp_path / "base")
+    pretrained.save(adapted(tmp_path), place := tmp_path / "adapter")
+    settings, weights = place / "adapter_config.json", place / "adapter_model.safetensors"
+    part = {name: tensor for name, tensor in load_file(weights).items() if ".c_attn." in name}
+    save_file(part, weights)  # the settings name the remaining layers alone, so only the number is wrong
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "target_modules": ["c_attn"]}))
+    with pytest.raises(BadModel, match=r"has 4 tensors; the adapter was saved with 16"):
+        pretrained.load(place, dtype="float64", device="cpu")
+    save_file({}, weights)
+    (place / "base.json").unlink()
+    with pytest.raises(BadModel, match=r"adapter_model\.safetensors has 0 tensors"):
+        pretrained.load(place, dtype="float64", device="cpu")
 
 
 def test_without_peft_the_error_names_the_extra(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """Folders of adapters, in peft's form: `adapter_config.json` and `adapter_model.safetensors`.
 
 `config.json` of the model and `base.json` lie beside them. `base.json` has the digest of the model's own
-weights, so that the adapter is not used with others.
+weights, so that the adapter is not used with others, and the number of tensors.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def save(module: Any, folder: str | Path) -> None:
     module.config.save_pretrained(folder)
     if getattr(module, "generation_config", None) is not None:
         module.generation_config.save_pretrained(folder)
-    note = {"digest": config.base_digest, "dtype": str(module.dtype)}
+    note = {"digest": config.base_digest, "dtype": str(module.dtype), "tensors": len(tensors)}
     (folder / BASE).write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
 
 
@@ -81,11 +81,16 @@ def load(folder: str | Path, module: Any) -> Any:
     conv = any(type(part).__name__ == "Conv1D" for part in module.modules())
     config = peft_library().LoraConfig(**settings, fan_in_fan_out=conv)
     config.base_digest = own
-    inject(module, config)
+    inject(module, config, f"{folder / CONFIG}: target_modules", BadModel)
     try:
         tensors = load_file(folder / WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise BadModel(f"{folder / WEIGHTS} cannot be read ({error}); get the adapter again") from error
+    if not tensors or len(tensors) != note.get("tensors", len(tensors)):
+        raise BadModel(
+            f"{folder / WEIGHTS} has {len(tensors)} tensors; the adapter was saved with "
+            f"{shown(note.get('tensors', 'some'))}; get the adapter again"
+        )
     wanted = {name: p for name, p in module.named_parameters() if is_own(name)}
     found = {own_name(name): tensor for name, tensor in tensors.items()}
     wrong = sorted(

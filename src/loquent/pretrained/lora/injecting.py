@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from loquent.core.seeding import Key, borrowed
-from loquent.errors import BadModel, MissingExtra
+from loquent.errors import BadModel, BadSetting, LoquentError, MissingExtra
 from loquent.pretrained.devices import exact
 
 NAME = "default"  # of the adapter, in peft's layers
@@ -47,7 +47,7 @@ def adapt(
         key: determines the initial weights; global generators stay unchanged.
 
     Raises:
-        BadModel: no layer has such a name, or a named layer cannot have an adapter.
+        BadSetting: no layer has such a name, or a named layer cannot have an adapter.
         MissingExtra: peft is not installed.
     """
     config = peft_library().LoraConfig(
@@ -62,30 +62,44 @@ def adapt(
     )
     config.base_digest = digest(module)  # saved beside the adapter
     with borrowed(key):
-        inject(module, config)
+        inject(module, config, "model.lora.targets", BadSetting)
     return module
 
 
-def inject(module: Any, config: Any) -> None:
+def inject(module: Any, config: Any, where: str, error: type[LoquentError]) -> None:
     """Add the layers of a peft configuration, in the model's precision but at least float32.
 
+    Args:
+        where: the place of the targets, in errors.
+        error: the class of errors about the targets.
+
     Raises:
-        BadModel: peft refuses the configuration for this model.
+        error: peft refuses the configuration for this model, or a target layer is not linear or shares its
+            weight.
+        BadModel: a parameter that is not an adapter's would learn.
     """
     module.requires_grad_(False)
+    targets = config.target_modules
+    listed = targets if isinstance(targets, str) else str(sorted(targets))
+    what = f"{where} = {listed}"
+    advice = f"the linear layers of this model are {', '.join(_allowed(module))}; name some of these"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of layers that are no Conv1D beside those that are
             peft_library().inject_adapter_in_model(config, module, NAME)
-    except (ValueError, NotImplementedError, TypeError) as error:
-        names = ", ".join(sorted(_linear_names(module)))
-        raise BadModel(
-            f"lora.targets = {config.target_modules!r}: {str(error).splitlines()[0][:200]}; the linear "
-            f"layers of this model are {names}; name some of these, or leave targets empty"
-        ) from error
+    except (ValueError, NotImplementedError, TypeError) as refusal:
+        why = str(refusal).replace(str(targets), listed).splitlines()[0][:200]
+        raise error(f"{what}: {why}; {advice}") from refusal
+    owners = _owners(module)
+    for path, layer in _layers(module).items():
+        if why := _why_not(layer.get_base_layer(), owners):
+            target = path.rpartition(".")[2]
+            raise error(f"{what}: the target {target!r} names the layer {path}, {why}; {advice}")
     for name, parameter in module.named_parameters():
         if is_own(name):
             parameter.data = parameter.data.to(exact(module.dtype))
+        elif parameter.requires_grad:
+            raise BadModel(f"{name} would learn and is no adapter's weight; only plain LoRA is supported")
     module.eval()
 
 
@@ -164,9 +178,36 @@ def _has_conv1d(module: nn.Module) -> bool:
     return any(type(part).__name__ == "Conv1D" for part in module.modules())
 
 
-def _linear_names(module: nn.Module) -> set[str]:
-    return {
-        path.rpartition(".")[2]
-        for path, part in module.named_modules()
-        if isinstance(part, nn.Linear) or type(part).__name__ == "Conv1D"
-    }
+def _is_linear(part: nn.Module) -> bool:
+    return isinstance(part, nn.Linear) or type(part).__name__ == "Conv1D"
+
+
+def _owners(module: nn.Module) -> dict[int, list[tuple[str, nn.Module]]]:
+    """The modules, with their paths, that each parameter belongs to, by its `id`."""
+    owners: dict[int, list[tuple[str, nn.Module]]] = {}
+    for path, part in module.named_modules():
+        for parameter in part.parameters(recurse=False):
+            owners.setdefault(id(parameter), []).append((path, part))
+    return owners
+
+
+def _why_not(layer: nn.Module, owners: Mapping[int, Sequence[tuple[str, nn.Module]]]) -> str:
+    """Why a layer of a model cannot have an adapter; empty if it can."""
+    if not _is_linear(layer):
+        return f"which is no linear layer (it is {type(layer).__name__})"
+    for path, part in owners[id(layer.weight)]:
+        if part is not layer:
+            return f"whose weight is also that of {path} (tied), so a merged adapter would change both"
+    return ""
+
+
+def _allowed(module: Any) -> list[str]:
+    """The names of the layers that an adapter can have, without the output layer."""
+    output, owners = module.get_output_embeddings(), _owners(module)
+    return sorted(
+        {
+            path.rpartition(".")[2]
+            for path, part in module.named_modules()
+            if _is_linear(part) and part is not output and not _why_not(part, owners)
+        }
+    )
