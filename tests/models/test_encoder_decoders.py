@@ -214,3 +214,15 @@ def test_absolute_positions_bound_each_side():
     decode(module, [[*[~5] * 48, START]], keys_of(1), Decoding(max_new_tokens=46), end=(END,), pad=0)
     with pytest.raises(BadModel, match="takes at most 0"):
         decode(module, [[~5, START]], keys_of(1), Decoding(max_new_tokens=49), end=(END,), pad=0)
+
+
+@pytest.mark.parametrize("shape", ["t5", "bart"])
+@pytest.mark.parametrize("gives", ["logits", "states"])
+def test_a_cache_serves_with_products_in_half_precision(shape, gives):
+    """Rounding of products decides the tolerance: BART's logits are float32 also under autocast."""
+    made = pretrained.build(
+        ["a b c d e f"], shape=shape, layers=2, width=64, heads=2, context=64, key=Key(0), device="cpu"
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        assert pair_serves(made.module.eval(), gives)
+    assert pair_serves(made.module, gives)

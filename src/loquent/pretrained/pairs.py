@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from loquent.errors import BadModel
+from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.torch_private import version
 
 MOST_START = 2  # ids, the longest start of a decoder
@@ -230,9 +231,12 @@ def freeze_encoder(module: Any) -> None:
 
 @dataclass
 class _Kept:
-    """The states of the sources that a frozen encoder has read, with the version of its weights."""
+    """The states of the sources that a frozen encoder has read.
 
-    version: int
+    `version` is that of its weights and the type of its products.
+    """
+
+    version: tuple[int, torch.dtype]
     states: dict[bytes, Tensor]
     left: int = KEPT_BYTES
 
@@ -242,7 +246,7 @@ _kept: weakref.WeakKeyDictionary[nn.Module, _Kept] = weakref.WeakKeyDictionary()
 
 def _kept_states(encoder: Any, source: Tensor, real: Tensor) -> Tensor:
     """The encoder's states of sources, each read alone and once."""
-    now = version(encoder.parameters())
+    now = (version(encoder.parameters()), type_of_products(encoder))
     kept = _kept.get(encoder)
     if kept is None or kept.version != now:
         kept = _kept[encoder] = _Kept(now, {})

@@ -105,7 +105,7 @@ class Trainer:
         if isinstance(self.algorithm, Playing):
             return self._play(self.algorithm)
         batch, summary = self.next()
-        with self._timed("learn"), products(self.actor.policy):
+        with self._timed("learn"), products(self.actor.policy, learns=True):
             logs = self.algorithm.update(self.actor, batch)
             logs |= self.algorithm.after_update(self.actor)
         self.updates += 1

@@ -18,10 +18,13 @@ from loquent.models.decode.last import Gives
 from loquent.models.decode.paired import Paired
 from loquent.models.decode.slots import Slots
 from loquent.pretrained import gpt2, head
+from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.pairs import is_pair, source_ids
 
-# the configuration with which each model's cache passed the comparison
-_passed: weakref.WeakKeyDictionary[nn.Module, str] = weakref.WeakKeyDictionary()
+# the configuration and the types of weights and products with which each model's cache passed the comparison
+_passed: weakref.WeakKeyDictionary[nn.Module, tuple[str, torch.dtype, torch.dtype]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> Rows:
@@ -58,19 +61,20 @@ def _compared(module: Any, gives: Gives, ours: Any, wrong: Sequence[Any], most: 
     """Whether a cache gives what plain passes give.
 
     It must be ten times nearer to them than every cache of `twins`. The positive result is stored for this
-    configuration. A fresh model may ignore positions, padding or its encoder, so that the wrong caches are no
-    further off. Then the cache serves if it is equal up to rounding, and the comparison is repeated at the
-    next call.
+    configuration and these types of weights and products. A fresh model may ignore positions, padding or its
+    encoder, so that the wrong caches are no further off. Then the cache serves if it is equal up to rounding,
+    and the comparison is repeated at the next call.
 
     Args:
         module: the model.
         gives: what rows give.
         ours: the kind of rows.
         wrong: its twins.
-        most: the largest distance, as a share of the largest result; 0.05 in half precision.
+        most: the largest distance, as a share of the largest result; 0.05 with products in half precision.
     """
-    config = module.config.to_json_string(use_diff=False)
-    if _passed.get(module) == config:
+    products = type_of_products(module)
+    settings = (module.config.to_json_string(use_diff=False), module.dtype, products)
+    if _passed.get(module) == settings:
         return True
     gives = "states" if gives == "states" else "logits"
     with torch.no_grad():
@@ -78,13 +82,13 @@ def _compared(module: Any, gives: Gives, ours: Any, wrong: Sequence[Any], most: 
         if plain is None or found is None:
             return False
         error = _distance(found, plain)
-        if not error <= (most if plain.dtype in (torch.float32, torch.float64) else 5e-2):
+        if not error <= (most if products in (torch.float32, torch.float64) else 5e-2):
             return False
         others = [_probe(kind(module, 0, gives)) for kind in wrong]
     if all(other is None or _distance(other, plain) > 10 * error for other in others):
-        _passed[module] = config
+        _passed[module] = settings
         return True
-    return error <= 100 * torch.finfo(plain.dtype).eps
+    return error <= 100 * torch.finfo(products).eps
 
 
 def _probe(rows: Rows) -> Tensor | None:

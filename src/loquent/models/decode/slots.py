@@ -15,6 +15,7 @@ from torch import Tensor
 from loquent.models.decode.last import Gives, Last
 from loquent.models.decode.prompts import PREFILL, distinct, passes
 from loquent.pretrained import gpt2, padded
+from loquent.pretrained.footprint import type_of_products
 
 BLOCK = 64  # columns that slots grow by: growing copies the slots, and unused columns cost attention
 
@@ -35,9 +36,7 @@ class Slots:
         self.module, self.trunk, self.pad = module, module.base_model, pad
         self.columns, self.gives = columns, gives
         attention, device = self.trunk.h[0].attn, module.device
-        # the type of the keys and values that will be written
-        is_autocast = torch.is_autocast_enabled(device.type)
-        dtype = torch.get_autocast_dtype(device.type) if is_autocast else module.dtype
+        dtype = type_of_products(module)  # that of the keys and values that will be written
         empty = torch.zeros(rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=device)
         self.keys, self.values = [empty for _ in self.trunk.h], [empty for _ in self.trunk.h]
         self.mask = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=device)  # -inf at hidden columns
