@@ -8,6 +8,7 @@ import torch
 import transformers
 from small_models import batch_of, drawn, keys_of
 
+from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
 from loquent.models.decode import rows as rows_module
@@ -224,5 +225,5 @@ def test_a_cache_serves_with_products_in_half_precision(shape, gives):
         ["a b c d e f"], shape=shape, layers=2, width=64, heads=2, context=64, key=Key(0), device="cpu"
     )
     with torch.autocast("cpu", torch.bfloat16):
-        assert pair_serves(made.module.eval(), gives)
-    assert pair_serves(made.module, gives)
+        assert rows_module.pair_serves(made.module.eval(), gives)
+    assert rows_module.pair_serves(made.module, gives)

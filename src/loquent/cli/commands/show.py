@@ -18,6 +18,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     of_run = folder.is_run and arguments.recipe not in recipes.names()
     name = folder.config if of_run else arguments.recipe
     overrides = [*(folder.overrides() if of_run else ()), *arguments.overrides]
-    recipe = recipes.load(name, overrides, imports="all" if arguments.allow_imports else "none")
+    imports: recipes.Imports = "all" if arguments.allow_imports else "none"
+    recipe = recipes.load(name, overrides, profile=arguments.profile, imports=imports)
     print(recipe.yaml(), end="")
     return 0, recipe.resolved()

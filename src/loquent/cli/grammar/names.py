@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loquent.cli.grammar.arguments import allow_imports, command, overrides
+from loquent.cli.grammar.arguments import allow_imports, command, overrides, profile
 from loquent.core import registry
 
 
@@ -32,6 +32,7 @@ def _show(commands: Any) -> None:
         "recipe", metavar="RECIPE", help="a recipe's name, a YAML file, or the folder of a run"
     )
     allow_imports(parser, "a recipe")
+    profile(parser)
     overrides(parser)
 
 
