@@ -7,6 +7,8 @@ import torch
 from test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 from loquent import pretrained, recipes
+from loquent.agents.exact import Exact
+from loquent.cli import main as cli
 from loquent.core import registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
 from loquent.core.seeding import Key
@@ -17,6 +19,7 @@ from loquent.pretrained import lora
 from loquent.training import checkpoint, policies
 from loquent.training.extending import extended
 from loquent.training.run import load_run
+from loquent.training.start import load_language
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
@@ -149,6 +152,30 @@ def test_an_export_is_merged_or_the_adapter_alone(run, tmp_path):
         policies.export(tmp_path / "merged", tmp_path / "other", adapter=True)
 
 
+def test_transformers_loads_an_exported_adapter_as_the_command_says(run, tmp_path, capsys):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tmp_path / "alone"
+    assert cli.main(["export", str(run.folder), str(folder), "--adapter"]) == 0
+    assert f"AutoModelForCausalLM.from_pretrained({str(folder)!r})" in capsys.readouterr().out
+    learned = pretrained.load(policies.policy_folder(run.folder), device="cpu")
+    start = pretrained.load(run.recipe.model.path, device="cpu").module
+    assert not torch.allclose(logits(start), logits(learned.module), atol=1e-5)
+    by_transformers = AutoModelForCausalLM.from_pretrained(folder).eval()
+    assert torch.allclose(logits(by_transformers), logits(learned.module), atol=1e-5)
+    text = "the film was good"
+    assert AutoTokenizer.from_pretrained(folder)(text).input_ids == learned.tokenizer(text).input_ids
+    loaded = load_language(str(folder), "cpu", "float32")
+    assert torch.equal(logits(loaded.module), logits(learned.module))
+    assert loaded.tokenizer.get_vocab() == learned.tokenizer.get_vocab()
+    assert Exact(str(folder), "auto", "completions", 8).room == learned.context - 8
+    assert cli.main(["evaluate", str(folder)]) == 2
+    assert "is a model's folder, and no task is named" in capsys.readouterr().err
+    assert cli.main(["export", str(folder), str(tmp_path / "merged")]) == 0
+    merged = AutoModelForCausalLM.from_pretrained(tmp_path / "merged").eval()
+    assert torch.allclose(logits(merged), logits(learned.module), atol=1e-5)
+
+
 def test_a_run_from_an_adapted_one_learns_all_weights_or_asks_for_a_merged_model(run, recorded, base):  # noqa: F811
     trainer = Trainer(recipe_of("ppo", recorded, f"model.path={run.folder}"))
     assert not lora.is_adapted(trainer.actor.policy)
@@ -233,6 +260,8 @@ def test_the_estimate_counts_adapters_alone(base):
 @pytest.mark.parametrize("shape", ["t5", "bart"])
 @pytest.mark.parametrize("learner", ["ppo", "grpo"])
 def test_encoder_decoders_take_adapters_too(learner, shape, tmp_path):
+    from transformers import AutoModelForSeq2SeqLM
+
     made = pretrained.build(
         ["the film was good"] * 9, vocabulary=260, layers=1, width=16, heads=2, context=1024, key=Key(0),
         dropout=0.0, shape=shape,
@@ -240,6 +269,9 @@ def test_encoder_decoders_take_adapters_too(learner, shape, tmp_path):
     pretrained.save(made, tmp_path / "base")
     whole = train(adapted(learner, None, tmp_path / "base"), tmp_path / "run", progress=False)
     (logs,) = whole.metrics
+    alone = policies.export(whole.folder, tmp_path / "alone", adapter=True)
+    assert AutoModelForSeq2SeqLM.from_pretrained(alone).config.is_encoder_decoder
+    assert lora.is_pair(alone)
     assert logs["kl/reference"] == 0.0
     assert logs["policy/ratio_error"] < 1e-5
     again = load_run(whole.folder).evaluate(episodes=whole.recipe.training.final_episodes)

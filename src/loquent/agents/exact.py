@@ -36,13 +36,15 @@ class Exact:
 
     def __init__(self, folder: str, format: str, api: str, max_tokens: int) -> None:
         from loquent.models.format.names import FORMATS
+        from loquent.pretrained import lora
         from loquent.pretrained.folder import from_pretrained
         from loquent.pretrained.language import context, load_tokenizer, transformers_library
 
         note = read_note(folder)
         name = format_name(note, folder, CHAT if api == CHAT else PLAIN) if format == AUTO else format
         self.tokenizer = load_tokenizer(folder, None)
-        config = from_pretrained(transformers_library().AutoConfig, folder, None, "config")
+        place, revision = lora.base_of(folder) if lora.is_adapter(folder) else (folder, None)
+        config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
         if config.is_encoder_decoder:
             raise BadModel(
                 f"{folder}: {config.model_type} is an encoder-decoder, and servers of exact prompts run "

@@ -283,7 +283,7 @@ def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> 
     """
     place = Path(path)
     if place.is_dir():
-        if not (place / "config.json").is_file():
+        if not (place / "config.json").is_file() and not lora.is_adapter(place):
             raise BadModel(f"{path}: the folder has no config.json; give the folder of a Hugging Face model")
         if not any((place / name).is_file() for name in TOKENIZER_FILES):
             raise BadModel(f"{path}: the folder has no tokenizer; it must hold tokenizer.json")

@@ -26,7 +26,7 @@ def policy_folder(path: str | Path) -> Path:
         Damaged: a file of the checkpoint is missing or changed.
     """
     folder = Path(path)
-    if (folder / MODEL).is_file():
+    if (folder / MODEL).is_file() or lora.is_adapter(folder):
         return folder
     chosen = folder if has_policy(folder) else best(RunFolder(folder))
     manifest.check(chosen)
@@ -82,13 +82,14 @@ def export(run: str | Path, folder: str | Path, *, adapter: bool = False) -> Pat
     Adapters are merged into the weights of their model.
 
     Args:
-        adapter: copy the adapters alone, in peft's form.
+        adapter: copy the adapters alone, in peft's form. The model's config is left out, because transformers
+            looks for the model's weights beside it.
 
     Raises:
         BadCheckpoint: there is no language model in the run, or the target folder is not empty.
     """
     source, target = policy_folder(run), Path(folder)
-    if "model_type" not in json_files.load_object(source / MODEL):
+    if not lora.is_adapter(source) and "model_type" not in json_files.load_object(source / MODEL):
         what = f"{run} has a network that chooses among actions, in {source}, and no language model"
         raise BadCheckpoint(f"{what}; only language models are exported")
     if target.exists() and any(target.iterdir()):
@@ -102,7 +103,8 @@ def export(run: str | Path, folder: str | Path, *, adapter: bool = False) -> Pat
             f"{run} has no adapters, because its recipe has model.lora.rank = 0; export it without --adapter"
         )
     else:
-        shutil.copytree(source, target, dirs_exist_ok=True)
+        left = shutil.ignore_patterns(MODEL) if adapter else None
+        shutil.copytree(source, target, ignore=left, dirs_exist_ok=True)
     return target
 
 

@@ -71,7 +71,8 @@ def _free(folder: str | None) -> RunFolder | None:
 def _check_run(who: str) -> None:
     """Raise BadSetting if `who` is an agent, a file of episodes or a model's folder, and so needs --task."""
     path = Path(who)
-    if path.is_dir() and (path / "config.json").is_file() and not RunFolder(path).is_run:
+    model = any((path / name).is_file() for name in ("config.json", "adapter_config.json"))
+    if model and not RunFolder(path).is_run:
         from loquent.models.exported import NOTE, read_note
 
         task = read_note(who).get("task")

@@ -17,13 +17,14 @@ from loquent.files.run_folder import RunFolder
 from loquent.machine.version import __version__
 from loquent.models import serving
 from loquent.models.format.names import FORMATS
+from loquent.pretrained import lora
 from loquent.pretrained.language import load_tokenizer
 from loquent.training import policies
 
 # of the recipe: what the model was trained for, and how it answers
 SECTIONS = ("task", "evaluation", "algorithm")
 
-SEQ2SEQ = "AutoModelForSeq2SeqLM"
+CAUSAL, SEQ2SEQ = "AutoModelForCausalLM", "AutoModelForSeq2SeqLM"
 EPISODES = 20  # recorded episodes on which the chat template is tried
 
 
@@ -65,8 +66,10 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
 
 def _kind(folder: Path) -> str:
     """The class of transformers that loads a folder's model."""
+    if lora.is_adapter(folder):
+        return SEQ2SEQ if lora.is_pair(folder) else CAUSAL
     config = json_files.load_object(folder / "config.json", error=BadModel)
-    return SEQ2SEQ if config.get("is_encoder_decoder") else "AutoModelForCausalLM"
+    return SEQ2SEQ if config.get("is_encoder_decoder") else CAUSAL
 
 
 def _histories(run: RunFolder) -> Iterator[serving.History]:

@@ -119,6 +119,15 @@ def base_of(folder: str | Path) -> tuple[str, str | None]:
     return settings["base_model_name_or_path"], settings["revision"]
 
 
+def is_pair(folder: str | Path) -> bool:
+    """Whether the model of an adapter is an encoder-decoder.
+
+    Raises:
+        BadModel: the adapter is not plain LoRA.
+    """
+    return bool(_settings(Path(folder))["task_type"] == "SEQ_2_SEQ_LM")
+
+
 def dtype_of(folder: str | Path) -> str:
     """The type of the weights that an adapter learned with; float32 for an adapter of others."""
     return str(_note(Path(folder)).get("dtype", "torch.float32")).removeprefix("torch.")
