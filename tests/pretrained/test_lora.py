@@ -201,12 +201,15 @@ def test_what_would_learn_beside_the_adapters_is_refused():
 
 def test_another_base_is_refused(folder):
     pretrained.save(adapted(folder), folder / "adapter")
+    for dtype in ("float64", "float32", "bfloat16"):
+        pretrained.load(folder / "adapter", dtype=dtype, device="cpu")
     changed = pretrained.load(folder / "base", dtype="float64", device="cpu")
     with torch.no_grad():
         next(changed.module.parameters())[0, 0] += 1
     pretrained.save(LanguageModel(changed.module, changed.tokenizer), folder / "base")
-    with pytest.raises(BadModel, match="other weights than those that the adapter learned with"):
-        pretrained.load(folder / "adapter", dtype="float64", device="cpu")
+    for dtype in ("float64", "float32", "bfloat16"):
+        with pytest.raises(BadModel, match="other weights than those that the adapter learned with"):
+            pretrained.load(folder / "adapter", dtype=dtype, device="cpu")
 
 
 WRONG = {

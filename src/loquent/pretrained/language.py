@@ -107,7 +107,9 @@ def load(
         pairs.check(config, place)
         kind = transformers.AutoModelForSeq2SeqLM
     module = load_module(kind, place, revision, device, dtype)
-    return LanguageModel(lora.load(path, module) if adapter else module, tokenizer)
+    if adapter:
+        module = lora.load(path, module, lambda other: load_module(kind, place, revision, "cpu", other))
+    return LanguageModel(module, tokenizer)
 
 
 def save(language_model: LanguageModel, folder: str | Path) -> None:

@@ -7,6 +7,7 @@ weights, so that the adapter is not used with others, and the number of tensors.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,13 @@ def save(module: Any, folder: str | Path) -> None:
     (folder / BASE).write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
 
 
-def load(folder: str | Path, module: Any) -> Any:
+def load(folder: str | Path, module: Any, again: Callable[[str], Any]) -> Any:
     """Add the adapters of a folder to their model, in place, and return it.
 
     Args:
         module: the model that `base_of` names.
+        again: loads that model in another dtype. The digest is that of the weights in the dtype in which the
+            adapter learned, and a cast from a narrower one would not give them back.
 
     Raises:
         BadModel: the model has other weights than those the adapters learned with; or the folder's files
@@ -73,7 +76,8 @@ def load(folder: str | Path, module: Any) -> Any:
     folder = Path(folder)
     settings, note = _settings(folder), _note(folder)
     own = digest(module)
-    if note.get("dtype") == str(module.dtype) and note.get("digest") != own:
+    noted, loaded = dtype_of(folder), str(module.dtype).removeprefix("torch.")
+    if note and note.get("digest") != (own if noted == loaded else digest(again(noted))):
         raise BadModel(
             f"{folder / CONFIG}: base_model_name_or_path = {settings['base_model_name_or_path']!r} has other "
             "weights than those that the adapter learned with; restore that model"
