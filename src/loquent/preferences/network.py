@@ -10,7 +10,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.metrics.semantic.preference_model import LABELS
 from loquent.preferences.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, devices
-from loquent.pretrained.building import END, train_tokenizer
+from loquent.pretrained.building import END, train_tokenizer, untrained
 from loquent.pretrained.language import load_module, load_tokenizer, transformers_library
 from loquent.training.policies import policy_folder
 
@@ -88,7 +88,7 @@ def _new(settings: RewardModelSettings, texts: Sequence[str], head: dict[str, An
             initializer_range=SPREAD * (768 / settings.width) ** 0.5,
             **common,
         )
-    module = transformers.AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
+    module = untrained(transformers.AutoModelForSequenceClassification, config)
     return module.to(devices.device(settings.device)).eval(), tokenizer
 
 

@@ -81,10 +81,15 @@ def build(
     if shape in ("t5", "bart"):
         kind = transformers.AutoModelForSeq2SeqLM
     with borrowed(key.child("initialisation")):
-        module = kind.from_config(config, trust_remote_code=False)
+        module = untrained(kind, config)
     return LanguageModel(
         module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer
     )
+
+
+def untrained(kind: Any, config: Any) -> Any:
+    """A network of one of transformers' Auto classes with new weights, from torch's global generator."""
+    return kind.from_config(config, trust_remote_code=False)
 
 
 def _pair_config(
