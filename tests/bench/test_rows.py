@@ -93,12 +93,13 @@ def score(name, task, column, *values):
 
 def suite_of(cells):
     titles = dict.fromkeys(name.partition("-")[0] for name in cells)
+    tables = tuple(
+        Table(title=title, cells=tuple(name for name in cells if name.startswith(title))) for title in titles
+    )
     return SimpleNamespace(
         columns={"f1": Column(metric="f1", better="higher"), "accuracy": Column(metric="a", better="higher")},
-        tables=tuple(
-            Table(title=title, cells=tuple(name for name in cells if name.startswith(title)))
-            for title in titles
-        ),
+        tables=tables,
+        task_tables=tables,
     )
 
 

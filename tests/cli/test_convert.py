@@ -163,7 +163,7 @@ def test_every_task_has_its_own_weights(task):
                 "collect",
                 task,
                 "--agent",
-                "expert" if task == "wordle" else "random",
+                {"wordle": "expert", "comments": "comments/recorded"}.get(task, "random"),
                 "--episodes",
                 "8",
                 "--out",

@@ -252,7 +252,7 @@ def test_a_long_pair_is_truncated_as_the_library_does(folders, side):
     for first in texts:
         for second in texts:
             expected = network.tokenizer([first], [second], truncation=True, max_length=64)["input_ids"]
-            assert network._rows([first], [second], 1 << 30)[0] == expected
+            assert network.encode([first], [second])[0] == [*expected]
 
 
 def test_a_long_pair_takes_no_gigabytes(folders):

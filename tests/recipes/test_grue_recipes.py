@@ -80,7 +80,7 @@ def _fast():
         "algorithm.learning_rate=1e-3",
         "algorithm.epochs=1",
         "training.episodes=8",
-        "decoding.max_new_tokens=16",
+        "decoding.max_new_tokens=32",
         "training.final_episodes=8",
     )
 

@@ -359,7 +359,8 @@ def test_the_smoke_profile_needs_no_rows_networks_or_programs(tmp_path):
     )
     [remark] = remarks(path, profile="smoke")
     assert remark.startswith(
-        "mine.yaml:2: task.path: there is no file or folder nowhere; the profile smoke takes built-in reviews"
+        "mine.yaml:2: task.path: there is no file or folder nowhere; the profile smoke takes built-in rows "
+        "in its place"
     )
     one = recipes.load(path, profile="smoke")
     assert (one.options.source, one.options.path, one.options.labels, one.options.label_field) == (

@@ -10,7 +10,6 @@ from loquent.report.charts import safe, short
 from loquent.report.markup import figure, table_of
 from loquent.report.page import head
 
-FILE = "report.html"
 OBJECTIVES = {
     "bradley_terry": "pairs (Bradley-Terry): the loss is -log sigmoid(r(chosen) - r(rejected))",
     "good_bad": "labels: the loss is the cross-entropy of good for chosen texts and bad for rejected ones",

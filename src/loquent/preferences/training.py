@@ -23,6 +23,7 @@ from loquent.algorithms.shared.optimization import (
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import atomic, saved_state
+from loquent.files.names import REPORT
 from loquent.machine.identity import machine
 from loquent.metrics.semantic.preference_model import NOTE
 from loquent.metrics.text import judged
@@ -143,7 +144,7 @@ class _Learner:
             "history": self.state.history,
             "quality": measured.as_json(),
         }
-        atomic.write_text(self.folder / page.FILE, page.html(note))
+        atomic.write_text(self.folder / REPORT, page.html(note))
         atomic.write_json(self.folder / NOTE, note)
         (self.folder / checkpoint.FILE).unlink(missing_ok=True)
         return trained

@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 from loquent.core.guards.terminal import line
 from loquent.core.options import COMMAND_LINE, Node, fill
-from loquent.preferences import page, pairs
+from loquent.files.names import REPORT
+from loquent.preferences import pairs
 from loquent.preferences.settings import RewardModelSettings
 from loquent.preferences.training import Trained, train
 from loquent.training import by_name
@@ -63,5 +64,5 @@ def _print(judged: pairs.Pairs, trained: Trained) -> None:
         )
         print(f"  {name:<17}  {value:.3f}{interval}")
     print(f"  {'calibration error':<17}  {quality.calibration_error:.3f}")
-    print(f"the report is {line(str(trained.folder / page.FILE))}")
+    print(f"the report is {line(str(trained.folder / REPORT))}")
     print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")
