@@ -227,6 +227,20 @@ def test_repeated_prompts_are_no_new_evidence(metric):
     assert wrong.high - wrong.low < 0.75 * (found.high - found.low)
 
 
+@pytest.mark.parametrize("metric", [Words, Counted, Average])
+def test_a_draw_takes_all_samples_of_a_prompt(metric):
+    """Two answers to each prompt have i % 4 and 4 - i % 4 right words of 4, so every draw scores 1/2."""
+    right = [number for i in range(60) for number in (i % 4, 4 - i % 4)]
+    said = [" ".join("a" * number + "b" * (4 - number)) for number in right]
+    prompts = [f"prompt {i // 2}" for i in range(120)]
+    pairs = Pairs(said, [["a"]] * 120, prompts, [Row(str(i)) for i in range(120)])
+    found = score({"words": metric()}, pairs, DRAWS)
+    assert found.corpus == {"words": 0.5}
+    assert found.bounds["words"].why == "all draws have the same score"
+    alone = score({"words": metric()}, replace(pairs, prompts=("",) * 120), DRAWS).bounds["words"]
+    assert alone.high - alone.low > 0.05
+
+
 class Right(Words):
     """Whether a text is its reference: 0 or 1."""
 
