@@ -1,4 +1,4 @@
-"""Estimated against measured peak memory: learners, GPT-2 and T5 shapes, all weights and LoRA.
+"""Estimated against measured peak memory: learners, GPT-2 and T5 shapes, all weights, LoRA and less memory.
 
 Run: python perf/estimating.py [CASE ...]
 
@@ -18,31 +18,43 @@ import time
 from pathlib import Path
 from typing import Any
 
-LORA = ("model.lora.rank=8",)
+KINDS = {
+    "": (),
+    "-lora": ("model.lora.rank=8",),
+    "-autocast": ("model.autocast=bfloat16",),
+    "-recompute": ("model.recompute=true",),
+}
 SHAPES = ("gpt2", "t5")
 CASES = {
-    f"{name}{'' if shape == 'gpt2' else '-' + shape}{suffix}": (f"reviews_{name}", shape, more)
-    for name in ("ppo", "a2c", "trpo", "nlpo", "grpo", "rloo", "supervised")
+    f"{name}{'' if shape == 'gpt2' else '-' + shape}{suffix}": (recipe, shape, more)
+    for name, recipe in {
+        **{name: f"reviews_{name}" for name in ("ppo", "a2c", "trpo", "nlpo", "grpo", "rloo", "supervised")},
+        "ilql": "wordle_ilql",
+    }.items()
     for shape in SHAPES
-    for suffix, more in (("", ()), ("-lora", LORA))
+    for suffix, more in KINDS.items()
 }
 RUN = (
-    "task.limit=60", "training.updates=2", "training.episodes=32", "training.final_episodes=32",
+    "training.updates=2", "training.episodes=32", "training.final_episodes=8",
     "training.evaluate_every=0", "training.checkpoint_every=0", "training.stop_metric=",
-    "decoding.max_new_tokens=24", "metrics={diversity: {}}",
 )  # fmt: skip
+REVIEWS = ("task.limit=60", "decoding.max_new_tokens=24", "metrics={diversity: {}}")
+ONE_STEP = ("algorithm.epochs=1", "algorithm.minibatch=32")
 STEPS = {
     "reviews_a2c": (),
-    "reviews_trpo": ("algorithm.critic_minibatch=32",),
+    "reviews_trpo": ("algorithm.critic_minibatch=32", "algorithm.critic_epochs=1", "algorithm.iterations=3"),
 }
 
 
 def overrides(case: str, base: Path) -> list[str]:
     """The settings of a case: two updates of 32 episodes, and minibatches of all episodes."""
     recipe, shape, more = CASES[case]
-    by_reward = () if recipe == "reviews_supervised" else ("rewards={lexicon: 1.0}",)
-    steps = STEPS.get(recipe, ("algorithm.epochs=1", "algorithm.minibatch=32"))
-    return [*RUN, *by_reward, *steps, f"model.path={base / shape}", *more]
+    steps = STEPS.get(recipe, ONE_STEP)
+    if recipe == "wordle_ilql":
+        task: tuple[str, ...] = (f"training.data={base / 'games'}",)
+    else:
+        task = REVIEWS if recipe == "reviews_supervised" else (*REVIEWS, "rewards={lexicon: 1.0}")
+    return [*RUN, *task, *steps, f"model.path={base / shape}", *more]
 
 
 def run(*arguments: str) -> None:
@@ -57,15 +69,22 @@ def run(*arguments: str) -> None:
 
 
 def make_bases(folder: Path) -> None:
-    """Models of four blocks of width 384 without training, a folder for each shape."""
+    """Models of four blocks of width 384 without training, a folder for each shape, and games of Wordle."""
     from loquent import pretrained
+    from loquent.agents.scripted import Random
+    from loquent.core import episode, registry
     from loquent.core.seeding import Key
+    from loquent.rollout.loop import games, play
 
     texts = [f"the film number {i} was good and the actor of it was number {i + 1}" for i in range(999)]
     sizes = {"vocabulary": 2000, "layers": 4, "width": 384, "heads": 4, "context": 192}
     for shape in SHAPES:
         made = pretrained.build(texts, shape=shape, key=Key(0), dropout=0.0, **sizes)
         pretrained.save(made, folder / shape)
+    task: Any = registry.find("task", "wordle")()
+    (folder / "games").mkdir()
+    queue = games(task.rows("train")[:64])
+    episode.write(folder / "games" / "episodes.jsonl", play(task, queue, Random(task), seed=1))
 
 
 def last_line(*words: str) -> str:

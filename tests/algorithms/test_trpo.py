@@ -1,5 +1,6 @@
 """TRPO: conjugate gradients, Fisher-vector products and the step against a dense matrix, the line search."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from loquent.algorithms.policy_gradient.trpo import TRPO, Config
 from loquent.algorithms.shared.optimization import trainable
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.seeding import Key
+from loquent.errors import LoquentError
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.fisher import Fisher, action_logits, mean_kl
 
@@ -185,6 +187,15 @@ def test_a_head_does_not_move_the_policy():
     algorithm.update(model, replace(batch, advantage=torch.zeros_like(batch.advantage)))
     assert same(before, parameters(model.policy))
     assert not torch.equal(head, model.critic.head.weight)
+
+
+def test_a_critic_whose_gradient_is_not_finite_stops_the_run_before_its_step():
+    algorithm, model, batch = collected()
+    batch.target[batch.is_action] = math.inf
+    before = parameters(model.critic)
+    with pytest.raises(LoquentError, match="norm of the gradient is"):
+        algorithm.update(model, batch)
+    assert same(before, parameters(model.critic))
 
 
 def test_small_steps_of_16_bits_add_up():

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from loquent.errors import LoquentError
 from loquent.models.values.chunked import chunked, summed
 
 
@@ -39,6 +40,18 @@ def test_values_and_gradients_are_those_of_the_whole(bias, step, used):
         found.append([*columns, states.grad, *(p.grad.clone() for p in layer.parameters())])
     assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(*found))
     assert not torch.allclose(found[0][3], found[1][3] * 1.0001, atol=1e-12)
+
+
+def test_second_derivatives_are_refused():
+    layer, states = parts()
+    loss = function(layer(states), slice(0, 13), (True,) * 3)[0].sum()
+    assert torch.autograd.grad(loss, states, create_graph=True)[0].requires_grad
+    for loss in (
+        chunked(layer, states, 4, function, 3)[0].sum(),
+        summed(layer, states, 4, lambda wide, here: function(wide, here, (True,) * 3))[0],
+    ):
+        with pytest.raises(LoquentError, match="no second derivatives"):
+            torch.autograd.grad(loss, states, create_graph=True)
 
 
 def test_what_learns_nothing_gets_no_gradient():

@@ -12,7 +12,7 @@ from loquent.core.seeding import Key
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.score import tokens as score_module
-from loquent.models.score.one_pass import Scores
+from loquent.models.score.one_pass import Scores, Tokens, losses
 from loquent.models.score.tokens import (
     action_losses,
     action_scores,
@@ -23,6 +23,7 @@ from loquent.models.score.tokens import (
 )
 from loquent.models.support import entropy, restricted_logprob
 from loquent.pretrained import build
+from loquent.pretrained.output import Product
 
 MODELS = {"gpt2": gpt2, "llama": llama, "gemma2": partial(built, "gemma2"), "bert": partial(built, "bert")}
 
@@ -123,6 +124,16 @@ def test_losses_in_one_pass_are_those_of_whole_logits(name, settings, dtype, mon
             found, _ = action_losses(module, batch, surrogate)
             assert torch.allclose(found.double(), loss.double(), atol=within * 10, rtol=within)
     assert (used[0], len(used)) == (1, n)  # the chunks of a layer that is a product
+
+
+def test_a_second_derivative_of_losses_in_one_pass_is_refused():
+    draw = torch.Generator().manual_seed(0)
+    weight, states = (torch.randn(5, 3, generator=draw, requires_grad=True) for _ in range(2))
+    tokens = Tokens(Product(weight, None, (), ()), torch.tensor([0, 1, 2, 3, 4]), None)
+    found, _ = losses(tokens, states, lambda scores, here: scores.policy.square())
+    with pytest.raises(LoquentError, match="no second derivatives"):
+        torch.autograd.grad(found.sum(), states, create_graph=True)
+    assert torch.autograd.grad(found.sum(), states)[0].shape == (5, 3)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -212,6 +212,27 @@ def test_another_base_is_refused(folder):
             pretrained.load(folder / "adapter", dtype=dtype, device="cpu")
 
 
+def test_saved_buffers_are_part_of_the_base(tmp_path):
+    language = tiny("bart")
+    pretrained.save(language, tmp_path / "base")
+    pretrained.save(adapted(tmp_path), tmp_path / "adapter")
+    pretrained.load(tmp_path / "adapter", dtype="float64", device="cpu")
+    language.module.final_logits_bias[0, 3] = 1.0
+    pretrained.save(language, tmp_path / "base")
+    with pytest.raises(BadModel, match="other weights than those that the adapter learned with"):
+        pretrained.load(tmp_path / "adapter", dtype="float64", device="cpu")
+
+
+@pytest.mark.parametrize("value", ["torch.int8", "float32", 7, None])
+def test_a_damaged_dtype_of_the_base_names_the_file(tmp_path, value):
+    pretrained.save(tiny(), tmp_path / "base")
+    pretrained.save(adapted(tmp_path), tmp_path / "adapter")
+    file = tmp_path / "adapter" / "base.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "dtype": value}))
+    with pytest.raises(BadModel, match=r"base\.json: dtype = .* must be one of torch\.float32"):
+        pretrained.load(tmp_path / "adapter", dtype="float64", device="cpu")
+
+
 WRONG = {
     "dora": ({"use_dora": True}, "only plain LoRA is"),
     "other kind": ({"peft_type": "IA3"}, "must be 'LORA'"),

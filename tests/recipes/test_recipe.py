@@ -146,11 +146,38 @@ def test_later_overrides_win_and_the_evaluation_decodes_as_training_does():
     assert (one.evaluation.top_k, one.evaluation.temperature, one.decoding.temperature) == (7, 0.5, 1.0)
 
 
-def test_a_preset_fills_what_the_section_does_not_say():
+def test_a_preset_on_the_command_line_overrides_the_file_and_a_setting_beside_it_overrides_the_preset():
+    file = recipes.load("reviews_grpo").config
+    typed = recipes.load("reviews_grpo", ["algorithm.preset=gspo"]).config
+    assert (file.beta, typed.beta, typed.clip, typed.importance) == (0.04, 0.0, 3e-4, "sequence")
+    assert typed.learning_rate == file.learning_rate  # the preset has none
+    for order in ((0, 1), (1, 0)):
+        texts = ["algorithm.preset=gspo", "algorithm.beta=0.1"]
+        assert recipes.load("reviews_grpo", [texts[i] for i in order]).config.beta == 0.1
     released = recipes.load("reviews_nlpo", ["algorithm.preset=rl4lms"]).config
     assert (released.min_keep, released.ratio, released.mask_in_evaluation) == (100, "raw", True)
-    # the recipe says mu itself, and what it says wins
-    assert released.mu == recipes.load("reviews_nlpo").config.mu
+    assert (released.mu, recipes.load("reviews_nlpo").config.mu) == (0, 5)
+
+
+def test_presets_and_settings_apply_in_the_order_of_their_places(tmp_path):
+    def beta(below, above, *overrides, profile=None):
+        (tmp_path / "below.yaml").write_text(f"algorithm: {{kind: grpo, {below}}}\n")
+        profiles = "profiles: {weak: {algorithm.beta: 0.3}, gspo: {algorithm.preset: gspo}}"
+        file = tmp_path / "above.yaml"
+        file.write_text(f"base: below\nalgorithm: {{kind: grpo, {above}}}\n{profiles}\n")
+        return recipes.load(file, list(overrides), profile=profile).config.beta
+
+    assert beta("beta: 0.2", "preset: gspo") == 0.0
+    assert beta("preset: gspo", "beta: 0.2") == 0.2
+    assert beta("preset: gspo, beta: 0.1", "beta: 0.2") == 0.2
+    assert beta("preset: deepseek_math, beta: 0.1", "preset: gspo") == 0.0
+    assert beta("beta: 0.1", "beta: 0.2, preset: gspo") == 0.2
+    assert beta("beta: 0.1", "preset: gspo", profile="weak") == 0.3
+    assert beta("preset: deepseek_math", "beta: 0.2", profile="gspo") == 0.0
+    assert beta("preset: gspo", "beta: 0.2", "algorithm.preset=deepseek_math", profile="weak") == 0.04
+
+
+def test_an_unknown_preset_names_the_known():
     with pytest.raises(BadSetting, match="known: paper, rl4lms"):
         recipes.load("reviews_nlpo", ["algorithm.preset=mine"])
 
@@ -468,14 +495,30 @@ def test_what_has_no_effect_is_neither_written_out_nor_part_of_the_fingerprint(t
         ("algorithm.total_steps=0", "total_steps = 0"),
         ("decoding.min_new_tokens=99", "min_new_tokens = 99"),
         ("metrics.text_perplexity={}", "needs path"),
+        ("model.path= model.lora.rank=3", "model.lora.rank = 3 needs an existing model"),
     ],
 )
 def test_an_override_that_a_section_refuses_is_blamed_on_the_command_line(override, said):
     with pytest.raises(BadSetting, match=f"^command line: .*{said}"):
         recipes.load(
             "reviews_base",
-            ["training.seed=3", "decoding.top_k=3", "model.dtype=float64", "algorithm.epochs=2", override],
+            [
+                "training.seed=3",
+                "decoding.top_k=3",
+                "model.dtype=float64",
+                "algorithm.epochs=2",
+                *override.split(),
+            ],
         )
+
+
+@pytest.mark.parametrize(
+    "override", ["model.lora.rank=8", "model.width=33", "training.episodes=5", "training.answers=3"]
+)
+def test_what_was_typed_is_blamed_not_the_profile_beside_it(override):
+    section = override.partition(".")[0]
+    with pytest.raises(BadSetting, match=rf"^command line: {section}\."):
+        recipes.load("reviews_grpo", [override], profile="smoke")
 
 
 def test_a_section_that_is_wrong_by_itself_is_blamed_on_its_line(tmp_path):

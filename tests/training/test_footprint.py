@@ -82,6 +82,14 @@ def test_products_are_in_bfloat16_and_the_ratio_is_near_1(learner, recorded):  #
         assert logs["policy/ratio_error"] < 2e-2  # spec A5
 
 
+def test_a_reference_by_path_has_the_same_type_of_products(tmp_path):
+    run = train(recipe_of("ppo", None), tmp_path / "run", progress=False)
+    paths = (f"model.path={run.folder}", f"model.reference={run.folder}")
+    trainer = Trainer(recipe_of("ppo", None, MIXED, *paths))
+    assert trainer.actor.reference is not trainer.actor.policy
+    assert trainer.update()["kl/reference"] == 0.0
+
+
 def test_products_read_the_weights_of_the_last_step():
     made = pretrained.build(
         ["a b c d e f"], layers=1, width=32, heads=2, context=64, key=Key(0), device="cpu", dropout=0.0

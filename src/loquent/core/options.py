@@ -65,9 +65,9 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
     except NotImported:
         raise
     except BadSetting as error:
-        raise BadSetting(
-            f"{_place_of(error, cls, values, items, node)}: {error}" if node else str(error)
-        ) from error
+        why = re.sub(rf"^{cls.__name__}\.", f"{section}.", str(error))  # as the user writes it
+        place = f"{_place_of(error, cls, values, items, node)}: " if node else ""
+        raise BadSetting(place + why) from error
 
 
 def from_values(cls: type, values: Mapping[str, Any], section: str, place: str = "option") -> Any:
@@ -126,8 +126,10 @@ def _place_of(
     An override (it has no line) is named when the error mentions its key, or when the dataclass accepts the
     other values without the overrides. Otherwise the place is that of the whole mapping.
     """
-    overrides = {key: item.place for key, item in items.items() if item.line is None}
+    overrides = {key: _override(item) for key, item in items.items() if item.line is None}
     mentioned = [place for key, place in overrides.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
+    if COMMAND_LINE in mentioned:  # a profile that sets another mentioned key is as the user chose it
+        return COMMAND_LINE
     if mentioned or not overrides:
         return mentioned[-1] if mentioned else node.place
     try:
@@ -135,6 +137,12 @@ def _place_of(
     except (BadSetting, TypeError):
         return node.place
     return list(overrides.values())[-1]
+
+
+def _override(item: Node) -> str:
+    """The place of an override; the command line if a setting inside it was typed there."""
+    inner = item.value.values() if type(item.value) is dict else ()
+    return COMMAND_LINE if any(_override(part) == COMMAND_LINE for part in inner) else item.place
 
 
 def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:

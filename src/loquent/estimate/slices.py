@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from loquent.machine.memory import Saved
 from loquent.models.score import tokens as score
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.footprint import products
 from loquent.training.trainer import Trainer
 
 
@@ -55,7 +56,7 @@ def measure(trainer: Trainer, rows: int, *, counting: bool) -> Slice:
     phases["collect"], (batch, _) = timed(trainer.next)
     phases["score"] = trainer.seconds.get("score", 0.0)
     phases["collect"] -= phases["score"]
-    with saved if counting else nullcontext():
+    with saved if counting else nullcontext(), products(trainer.actor.policy, learns=True):
         phases["learn"], _ = timed(lambda: trainer.algorithm.update(trainer.actor, batch))
     budget = trainer.recipe.config.token_budget
     micro_batches = score.micro_batches(batch, budget)
@@ -84,7 +85,7 @@ def _logits_saved(trainer: Trainer, batch: TokenBatch, parameters: frozenset[int
     actor = trainer.actor
     width = actor.policy.get_output_embeddings().weight.shape[1]
     hidden = torch.zeros(*batch.tokens.shape, width, dtype=actor.policy.dtype, device=actor.device)
-    with Saved(parameters) as saved:
+    with Saved(parameters) as saved, products(actor.policy):
         scores = score.action_scores(actor.policy, batch.to(actor.device), hidden=hidden)
         size = saved.live
     del scores

@@ -127,7 +127,7 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
         place = kind or node
         raise BadSetting(f"{place.place}: {error}" if place else str(error)) from error
     if section == "algorithm" and "preset" in nodes:
-        nodes = {**_preset(nodes.pop("preset"), name, cls), **nodes}
+        nodes = _with_preset(nodes, name, cls)
     if section == "algorithm":
         _check_owners(nodes, name, cls)
     if kind and kind.line is None:
@@ -175,15 +175,27 @@ def _settings_of(algorithm: str) -> set[str]:
         return set()
 
 
-def _preset(chosen: Node, kind: str, config: type[AlgorithmConfig]) -> dict[str, Node]:
-    """The settings of an algorithm's `preset:`; settings in the section itself override them."""
-    known = config.presets
+def _with_preset(nodes: Mapping[str, Node], kind: str, config: type[AlgorithmConfig]) -> dict[str, Node]:
+    """The settings of an algorithm with those of its `preset:`.
+
+    A setting of the same place or of a later one overrides the preset; the preset overrides settings of
+    earlier places. The places are in this order: file of the base, file, profile, command line.
+    """
+    chosen, known = nodes["preset"], config.presets
     name = scores.text(chosen, "algorithm.preset")
     if name not in known:
         raise BadSetting(
             f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}"
         )
-    return {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
+    made = {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
+    own, below = dict(nodes), True
+    for setting, node in nodes.items():  # those of a base's file stand before the preset
+        below = below and setting != "preset"
+        earlier = below and node.file != chosen.file and _rank(node) == _rank(chosen)
+        if setting in made and (_rank(node) < _rank(chosen) or earlier):
+            del own[setting]
+    del own["preset"]
+    return {**made, **own}
 
 
 def _evaluation(decoding: Node | None, evaluation: Node | None) -> Node | None:

@@ -56,8 +56,8 @@ def describe(name: str) -> str:
         presets = schema.presets if issubclass(schema, AlgorithmConfig) else {}
         if presets and (all_of_it or (asked and setting == "preset")):
             lines.append(
-                f"{title}.preset (one of {', '.join(presets)}): several settings at once; settings in the "
-                "section itself override them"
+                f"{title}.preset (one of {', '.join(presets)}): several settings at once; settings of the "
+                "same place or of a later one override them (file, profile, command line)"
             )
         lines += [
             f"{title}.{field.name}{_meaning(field)}"

@@ -97,4 +97,7 @@ def _merged(old: Node | None, new: Node) -> Node:
     kinds = [node.value.get("kind") for node in (old, new)]
     if kinds[1] is not None and (kinds[0] is None or kinds[0].value != kinds[1].value):
         return new
-    return Node({**old.value, **new.value}, new.file, new.line)
+    below = old.value
+    if "preset" in {**old.value, **new.value}:  # settings stand in the order of their layers
+        below = {name: node for name, node in old.value.items() if name not in new.value}
+    return Node({**below, **new.value}, new.file, new.line)

@@ -23,7 +23,7 @@ from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCr
 from loquent.algorithms.policy_gradient.nlpo import frozen_copy
 from loquent.algorithms.policy_gradient.on_policy import START, acting_rows, of
 from loquent.algorithms.shared import kl
-from loquent.algorithms.shared.optimization import Means, adamw, minibatches, trainable
+from loquent.algorithms.shared.optimization import Means, adamw, clip_gradients, minibatches, trainable
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
@@ -247,6 +247,7 @@ class TRPO(ActorCritic):
             loss = self.critic_loss(model.state_values(part, shared, wanted), part)
             (loss.sum() / tokens).backward()
             means.add(**{"critic/loss": loss})
+        clip_gradients(self._critic, None)  # raises for a norm that is not finite
         self.optimizer.step()
 
     def state_dict(self) -> dict[str, Any]:

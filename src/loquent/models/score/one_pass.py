@@ -18,6 +18,7 @@ from torch import Tensor
 
 from loquent.models.support import Support, restricted_logprob
 from loquent.models.support import entropy as entropy_of
+from loquent.models.values.chunked import refuse_second_derivatives
 from loquent.pretrained.output import Product
 
 CHUNK = 1 << 21  # the logits of one chunk, unless so few rows would make slow products
@@ -107,6 +108,7 @@ class _OnePass(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, weights: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        refuse_second_derivatives()
         states, weight, bias, *slopes = ctx.saved_tensors
         if ctx.gradients is not None and bool((weights == weights[:1]).all()):
             ready, ctx.gradients = ctx.gradients, None

@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from loquent.errors import LoquentError
+
 Columns = tuple[Tensor, ...]
 Rows = Callable[[Tensor, slice], Columns]
 Function = Callable[[Tensor, slice, tuple[bool, ...]], Columns]
@@ -59,6 +61,15 @@ def summed(
     return total, tuple(columns)
 
 
+def refuse_second_derivatives() -> None:
+    """Raise LoquentError in a backward pass with `create_graph`, which would take gradients for constants."""
+    if torch.is_grad_enabled():
+        raise LoquentError(
+            "log-probabilities and losses that are computed in chunks have no second derivatives; make the "
+            "logits with the model itself"
+        )
+
+
 class _Summed(torch.autograd.Function):
     """A sum whose forward pass also computes the gradients; its backward pass scales them."""
 
@@ -98,6 +109,7 @@ class _Summed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        refuse_second_derivatives()
         return *(None if part is None else part.mul_(gradient) for part in ctx.saved_tensors), None, None
 
 
@@ -128,6 +140,7 @@ class _Chunked(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        refuse_second_derivatives()
         states, weight, bias = ctx.saved_tensors
         by_states, by_weight, by_bias = (
             torch.zeros_like(part) if needed else None

@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
+from loquent.pretrained.devices import DTYPES
 from loquent.pretrained.lora.injecting import NAME, digest, inject, is_own, peft_library
 
 CONFIG, WEIGHTS, BASE = "adapter_config.json", "adapter_model.safetensors", "base.json"
@@ -133,8 +134,19 @@ def is_pair(folder: str | Path) -> bool:
 
 
 def dtype_of(folder: str | Path) -> str:
-    """The type of the weights that an adapter learned with; float32 for an adapter of others."""
-    return str(_note(Path(folder)).get("dtype", "torch.float32")).removeprefix("torch.")
+    """The type of the weights that an adapter learned with; float32 for an adapter of others.
+
+    Raises:
+        BadModel: `base.json` names no such type.
+    """
+    name = _note(Path(folder)).get("dtype", "torch.float32")
+    allowed = [f"torch.{kind}" for kind in DTYPES]
+    if name not in allowed:
+        raise BadModel(
+            f"{Path(folder) / BASE}: dtype = {shown(name)} must be one of {', '.join(allowed)}; get the "
+            "adapter again"
+        )
+    return str(name).removeprefix("torch.")
 
 
 def own_name(name: str) -> str:

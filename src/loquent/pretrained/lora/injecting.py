@@ -143,10 +143,10 @@ def merge(module: Any) -> Any:
 
 
 def digest(module: nn.Module) -> str:
-    """A hash of a model's own weights and their types, without adapters."""
-    made = hashlib.blake2b(digest_size=16)
-    for name, tensor in module.named_parameters():
-        if not is_own(name):
+    """A hash of a model's own weights, its saved buffers included, and their types, without adapters."""
+    made, saved = hashlib.blake2b(digest_size=16), module.state_dict()
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if name in saved and not is_own(name):
             made.update(str(tensor.dtype).encode())
             made.update(_bytes(tensor))
     return made.hexdigest()
