@@ -3,6 +3,7 @@
 import dataclasses
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from loquent.bench import pages
@@ -10,6 +11,7 @@ from loquent.bench.evidence import texts, verdicts, visible
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import ACROSS, CONTRADICTED, HOLDS, MISSING, UNDECIDED
 from loquent.bench.suite_schema import Ordering, Table
+from loquent.statistics import comparing
 from loquent.statistics.intervals import interval
 
 
@@ -80,6 +82,15 @@ def test_the_tests_of_one_table_are_corrected_together():
     assert judge("xy", tables=[("T", "x")], **cells)[0].table == ACROSS
 
 
+def test_a_claim_without_a_test_counts_in_the_correction():
+    """p = 0.0478 alone, times 4 claims: one lacks its runs, one has equal values, one has p = 1."""
+    cells = {"x": (0.0, 0.1, 0.2), "y": (0.22, 0.42, 0.36), "z": (), "w": (0.5,) * 3, "v": (0.6,) * 3}
+    first, *others = judge("xy", "xz", "wv", "xx", **cells)
+    assert [found.p for found in others] == [None, None, pytest.approx(1.0)]
+    assert (first.tests, first.verdict) == (4, UNDECIDED)
+    assert first.corrected == pytest.approx(4 * first.p)
+
+
 def test_an_ordering_of_four_cells_is_one_test():
     rising = judge("abcd", a=NEAR, b=FAR, c=(2.0, 2.1, 1.9), d=(3.0, 3.1, 2.9))
     assert (len(rising), rising[0].tests, rising[0].verdict) == (1, 1, HOLDS)
@@ -123,6 +134,22 @@ def test_the_rows_of_one_seed_are_paired():
     other = {name.replace("r", "q"): number for name, number in higher.items()}
     apart = cells | {"y": dataclasses.replace(cells["y"], by_row={"a": {0: other}})}
     assert judge("xy", **apart)[0].steps[0].difference.low is None, "other rows are no pairs"
+
+
+def test_skewed_paired_rows_are_rarely_decided():
+    """200 tables of six tests over 30 rows with exponential differences whose mean is 0: at most 5% wrong."""
+    generator = np.random.default_rng(5)
+    low = {str(i): 0.0 for i in range(30)}
+    wrong = 0
+    for _ in range(200):
+        above = []
+        for _ in range(6):
+            high = dict(zip(low, (generator.exponential(size=30) - 1).tolist(), strict=True))
+            found = verdicts.compare_paired_rows(low, high)
+            assert (found.n, found.sample) == (1, 30)
+            above.append(found.above)
+        wrong += min(comparing.holm([2 * min(p, 1 - p) for p in above])) <= 0.05
+    assert wrong / 200 <= 0.05
 
 
 def test_a_difference_has_an_interval_over_seeds_and_rows_beside():

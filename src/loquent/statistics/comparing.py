@@ -41,12 +41,14 @@ class Difference(Interval):
     """A difference of two means.
 
     `low`, `high`, `error` and `freedom` are None if its spread is unknown. `third` is its third central
-    moment.
+    moment. `sample` is the number of values behind `error` and `third`, where it is not `n`: a difference
+    over the rows of one seed has n = 1.
     """
 
     error: float | None = None
     freedom: float | None = None
     third: float = 0.0
+    sample: int | None = None
 
     @property
     def above(self) -> float | None:
@@ -54,7 +56,7 @@ class Difference(Interval):
         if self.error is None or self.freedom is None:
             return None
         skewness = self.third / self.error**3
-        stretch = stretched_test(skewness, self.n) if self.mean * skewness < 0 else 1.0
+        stretch = stretched_test(skewness, self.sample or self.n) if self.mean * skewness < 0 else 1.0
         half = student_tail(abs(self.mean) / (self.error * stretch), self.freedom) / 2
         return half if self.mean > 0 else 1 - half
 

@@ -4,7 +4,9 @@ The rule is fixed before the runs are made. Two cells are compared over their se
 skewness stretches (see `statistics.comparing`), unpaired unless the ordering says `paired`. An ordering of
 several cells is one test. Holm's method corrects the tests of one table together: if no two cells of it
 differ, at most 5% of such tables have a decided claim, but 4 to 19% if in every pair both cells are skewed
-and one varies four times as much as the other.
+and one varies four times as much as the other. A claim without a test counts as p = 1: which runs
+succeeded must not decide how many tests the others are corrected for, and `loquent bench SUITE --power` and
+the smallest visible difference count it too.
 
 Cells with one seed each have no test about methods. Their difference is tested over the rows that they
 played, and its verdict is about these rows alone. The rows are paired if both cells played the same rows and
@@ -61,7 +63,7 @@ class Verdict:
         ends: the comparison of the first cell with the last, if there are more than two cells; it decides
             nothing.
         table: the title of the table whose tests are corrected together.
-        tests: the number of these tests.
+        tests: the number of claims of this table, which p is corrected for.
         p: the p-value of the claim's own test; None if it has none.
         corrected: the p-value after Holm's correction.
         uncorrected: the decision without the correction.
@@ -102,12 +104,11 @@ def judge(suite: Suite, rows: Mapping[str, Row]) -> tuple[Verdict, ...]:
     tables = [family(suite, ordering) for ordering in suite.orderings]
     for title in dict.fromkeys(tables):
         members = [i for i, table in enumerate(tables) if table == title]
-        tested = [(i, test) for i in members if (test := tests[i]) is not None]
-        corrected = comparing.holm([test.p for _, test in tested])
-        for i in members:
+        made = [tests[i] for i in members]
+        corrected = comparing.holm([1.0 if test is None else test.p for test in made])
+        for i, test, p in zip(members, made, corrected, strict=True):
             verdicts[i] = replace(verdicts[i], table=title, tests=len(members))
-        for (i, test), p in zip(tested, corrected, strict=True):
-            verdicts[i] = _decided(verdicts[i], test, p)
+            verdicts[i] = verdicts[i] if test is None else _decided(verdicts[i], test, p)
     return tuple(verdicts)
 
 
@@ -151,7 +152,7 @@ def compare_paired_rows(low: Mapping[str, float], high: Mapping[str, float]) -> 
         return None
     first, second = ({i: numbers[row] for i, row in enumerate(rows)} for numbers in (low, high))
     found = comparing.between(first, second, paired=True)
-    return None if found is None or found.error is None else replace(found, n=1)
+    return None if found is None or found.error is None else replace(found, n=1, sample=len(rows))
 
 
 def decide(p: float | None, rises: bool) -> str:
