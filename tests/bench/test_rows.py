@@ -108,6 +108,7 @@ def test_methods_are_compared_over_tasks_by_hand():
         "tag-ppo": score("tag-ppo", "tagging", "f1", 0.5, 0.7),
         "tag-dqn": score("tag-dqn", "tagging", "f1", 0.6, 0.8),
         "tag-most": score("tag-most", "tagging", "f1", 0.4),
+        "tag-masked": score("tag-masked", "tagging with other options", "f1", 0.9),
         "ask-ppo": score("ask-ppo", "asking", "accuracy", 0.9, 0.9),
         "ask-dqn": score("ask-dqn", "asking", "accuracy", 0.1, 0.2),
     }  # fmt: skip

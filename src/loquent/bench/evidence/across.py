@@ -1,9 +1,9 @@
 """Methods over the tasks of a suite: interquartile means and probabilities of improvement.
 
-A suite has several tasks if it has several tables, each with one task of its own. The cells whose names are
-equal after the first hyphen (`tagging-ppo`, `labels-ppo`) are one method on the tasks. A task's score is its
-table's first column with a direction in which all these cells have a value. Scores of columns in which less
-is better are turned.
+The cells whose names are equal after the first hyphen (`tagging-ppo`, `labels-ppo`) are one method on the
+tasks. A suite has several tasks if it has several tables, and the methods that all of them have play one task
+in each table, a different one in every table. A task's score is its table's first column with a direction in
+which all these cells have a value. Scores of columns in which less is better are turned.
 """
 
 from __future__ import annotations
@@ -39,17 +39,15 @@ class Across:
 def across(suite: Suite, rows: Mapping[str, Row]) -> Across | None:
     """The scores over the tasks of a suite; None if it has one task, or fewer than two common methods."""
     tables = [table for table in suite.task_tables if any(rows[name].n for name in table.cells)]
-    identities = [{rows[name].task for name in table.cells if rows[name].task} for table in tables]
-    if len(tables) < 2 or any(len(own) != 1 for own in identities):
+    methods = _methods(tables, rows) if len(tables) > 1 else {}
+    tasks = [{cells[i].task for cells in methods.values()} - {""} for i in range(len(tables))]
+    if len(methods) < 2 or any(len(own) != 1 for own in tasks) or len(set.union(*tasks)) < len(tables):
         return None
-    if len({next(iter(own)) for own in identities}) < len(tables):
-        return None
-    methods = _methods(tables, rows)
     columns = {
         table.title: _column(suite, [methods[name][i] for name in methods]) for i, table in enumerate(tables)
     }
     named = {title: column for title, column in columns.items() if column}
-    if len(methods) < 2 or len(named) < len(tables):
+    if len(named) < len(tables):
         return None
     scores = {name: _scores(suite, cells, list(named.values())) for name, cells in methods.items()}
     flat = {name: [value for task in own for value in task] for name, own in scores.items()}

@@ -219,7 +219,7 @@ def _print(
     for name in scored.silent:
         print(f"  {line(name)}: no score")
     if resampling:
-        if any(not found.method for found in scored.bounds.values()):
+        if any(found.low is not None and not found.method for found in scored.bounds.values()):
             print(
                 f"[{resampling.level:.4g}]: {resampling.method} intervals of {resampling.resamples} "
                 f"draws of all {'prompts, each with its samples' if repeated else 'samples'}, "
