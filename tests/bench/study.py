@@ -79,6 +79,7 @@ def tables(times: int) -> Iterator[tuple[str, Iterator[Line]]]:
     both = [(count, rows) for count in SEEDS for rows in ROWS if count >= two_way.SEEDS]
     pairs = [(count, rows) for count, rows in both if count >= comparing.RUNS]
     yield "seed_intervals", (seed_intervals(count, 20 * times) for count in SEEDS)
+    yield "long_tails", (long_tails(count, 4 * times) for count in SEEDS)
     many = [count for count in SEEDS if count >= comparing.RUNS]
     yield "seed_differences", (seed_differences(count, 8 * times) for count in many)
     few = (too_few_runs(count, 2 * times) for count in SEEDS if count < comparing.RUNS)
@@ -110,6 +111,12 @@ def seed_intervals(count: int, times: int) -> Line:
         found = [intervals.interval((sample - mean).tolist()) for sample in shares]
         line[f"successes on {rows} rows"] = held(item for item in found if item.low is not None)
     return line
+
+
+def long_tails(count: int, times: int) -> Line:
+    """The same share of values whose logarithm is standard normal, in per cent."""
+    samples = Key(count, ("long tails",)).generator().lognormal(size=(times, count)) - math.exp(0.5)
+    return {"": f"{count} seeds", "log-normal": held(intervals.interval(own.tolist()) for own in samples)}
 
 
 def students(sample: np.ndarray) -> intervals.Interval:

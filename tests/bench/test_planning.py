@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from loquent.bench import runner
 from loquent.bench import suite as suites
 from loquent.bench.evidence import planning
 from loquent.cli import main as cli
@@ -15,7 +16,7 @@ SEEDS = {"0": 0.0, "1": 0.1, "2": -0.1}  # deviation 0.1
 def folder(path, column="micro_f1"):
     """A folder with a table of earlier runs of two cells."""
     cells = {name: {"values": {column: SEEDS}} for name in ("labels-ppo", "labels-dqn")}
-    (path / "table.json").write_text(json.dumps({"cells": cells}))
+    (path / "table.json").write_text(json.dumps({"suite": "nlpgym", "cells": cells}))
     return path
 
 
@@ -32,12 +33,11 @@ def test_the_seeds_of_a_difference_by_table(tmp_path):
 
 
 def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
-    """If it ran the suite, these arguments would make it one short run."""
-    small = ["--profile", "smoke", "--seeds", "1", "--processes", "1", "--only", "choices-random"]
+    monkeypatch.setattr(runner, "bench", None)  # a call would raise, not train for an hour
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["bench", "nlpgym", "--power", *small, "task.limit=40"]) == 0
+    assert cli.main(["bench", "nlpgym", "--power"]) == 0
     printed = capsys.readouterr().out
-    assert "## Table 1: question answering: 1 tests" in printed
+    assert "## Table 1: question answering: 1 test\n" in printed
     assert list(tmp_path.iterdir()) == []
     folder(tmp_path)
     assert cli.main(["bench", "nlpgym", "--power", "--out", ".", "--difference", "micro_f1=0.1"]) == 0
@@ -56,6 +56,45 @@ def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
 def test_a_difference_that_cannot_be_planned_is_refused(tmp_path, wanted, error, message):
     with pytest.raises(error, match=message):
         planning.plan(suites.load("nlpgym"), folder(tmp_path), [wanted])
+
+
+@pytest.mark.parametrize(
+    "unread", [["--profile", "smoke"], ["--only", "tagging-ppo"], ["--seeds", "2"], ["task.limit=3"]]
+)
+def test_arguments_that_a_plan_does_not_read_are_refused(unread, capsys):
+    assert cli.main(["bench", "nlpgym", "--power", *unread]) == 2
+    assert "--power reads no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"suite": "grue", "cells": {}}, "is a table of suite 'grue', not of nlpgym"),
+        ({"suite": "nlpgym"}, "cells must have values"),
+        ({"suite": "nlpgym", "cells": {"labels-ppo": 3}}, "cells must have values"),
+        ({"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": [1, 2]}}}}, "cells must have"),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": "x"}}}}},
+            "'x' is no finite",
+        ),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": None}}}}},
+            "None is no finite",
+        ),
+    ],
+)
+def test_a_file_that_is_no_table_of_the_suite_is_refused(tmp_path, table, message):
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    with pytest.raises(BadSetting, match=message):
+        planning.plan(suites.load("nlpgym"), tmp_path)
+
+
+def test_rounding_is_no_deviation(tmp_path):
+    values = {"micro_f1": {"0": 0.5, "1": 0.5000000000000001}}
+    table = {"suite": "nlpgym", "cells": {"labels-ppo": {"values": values}}}
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    with pytest.raises(BadSetting, match="show how much micro_f1 varies"):
+        planning.plan(suites.load("nlpgym"), tmp_path, ["micro_f1=1e-12"])
 
 
 def test_a_difference_without_power_is_refused(capsys):

@@ -58,7 +58,7 @@ WHOLE = {("50 samples", "one in ten: held"), ("50 samples", "one in fifty: held"
 
 @pytest.mark.parametrize("table", PRINTED)
 def test_printed_intervals_hold_the_truth_in_93_to_97_per_cent(table):
-    """Within two standard errors of the share; no more of the shares lie outside than chance allows."""
+    """Within two standard errors of the share, and no more than one share in twenty lies outside."""
     error = ERRORS.get(table, 0.77)
     shares = {
         (line[""], name): line[name]
@@ -67,10 +67,10 @@ def test_printed_intervals_hold_the_truth_in_93_to_97_per_cent(table):
         if (line[""], name) not in WHOLE
     }
     assert len(shares) >= 9
-    wrong = {cell: share for cell, share in shares.items() if not 93 - 3 * error <= share <= 97 + 3 * error}
+    wrong = {cell: share for cell, share in shares.items() if not 93 - 2 * error <= share <= 97 + 2 * error}
     assert wrong == {}
     outside = [share for share in shares.values() if not 93 <= share <= 97]
-    assert len(outside) <= len(shares) / 5
+    assert len(outside) <= max(1, len(shares) / 20)
 
 
 def test_intervals_of_shares_are_exact_and_never_hold_less_than_93_per_cent():
@@ -78,18 +78,16 @@ def test_intervals_of_shares_are_exact_and_never_hold_less_than_93_per_cent():
     assert RECORD["shares"] == [study.shares(rows) for rows in ROWS]
     lines = {line[""]: line for line in RECORD["shares"]}
     assert all(97 < lines[samples][name] < 98 for samples, name in WHOLE)
+    held = []
     for samples in ROWS:
         found = [
             share([float(i >= k) for i in range(samples)], range(samples), 0.95) for k in range(1, samples)
         ]
         for expected in (5, 6, 8, 10, 15, 20, 25):
             rare = expected / samples
-            held = [
-                chance
-                for chance, item in zip(binomial(samples, rare)[1:-1], found, strict=True)
-                if item.low <= 1 - rare <= item.high
-            ]
-            assert 0.93 <= sum(held) <= 0.971
+            chances = zip(binomial(samples, rare)[1:-1], found, strict=True)
+            held.append(sum(chance for chance, item in chances if item.low <= 1 - rare <= item.high))
+    assert (round(100 * min(held), 1), round(100 * max(held), 1)) == (94.1, 97.0)
 
 
 def test_the_results_have_what_decides_what_is_printed():
@@ -101,6 +99,7 @@ def test_the_results_have_what_decides_what_is_printed():
         assert max(shares) > 97, "so a wider one would hold too often"
     skewed = [line["skewed, Student's"] for line in RECORD["seed_intervals"]]
     assert max(skewed) < 93.5, "Student's t is not printed"
+    assert max(line["log-normal"] for line in RECORD["long_tails"]) < 93, "as the page says"
     tasks = [line["interquartile mean, skewed"] for line in RECORD["over_tasks"][:3]]
     assert max(tasks) < 93, "scores over tasks have no interval"
 

@@ -191,7 +191,16 @@ def test_the_effect_stands_before_the_verdict():
     (many,) = judge("xy", x=ten, y=[1 + number for number in ten])
     assert texts.effect_text(many).startswith("difference 1.000 [0.97")
     assert texts.effect_text(many).endswith("] over seeds")
-    assert texts.decision_text(found).startswith("holds (p = 0.00026, of 1 tests")
+    assert texts.decision_text(found).startswith("holds (p = 0.00026, of 1 test ")
+
+
+def test_an_order_without_a_test_says_why():
+    (mixed,) = judge("xy", x=row("x", 0.5, error=0.01), y=(0.9, 0.91, 0.92))
+    assert texts.decision_text(mixed) == (
+        "undecided (no test: a cell has one seed, and its difference no error over rows)"
+    )
+    (equal,) = judge("xy", x=(0.5, 0.5, 0.5), y=(0.5, 0.5, 0.5))
+    assert texts.decision_text(equal) == "undecided (no test: the values of a step do not vary over seeds)"
 
 
 def test_a_table_has_the_smallest_difference_it_could_have_seen():

@@ -66,6 +66,24 @@ def test_what_counts_as_the_same():
     assert duplicates.content(first.fields) != duplicates.content(other.fields)
 
 
+def test_what_has_no_text_is_no_duplicate():
+    splits = {split: (row(split, caption="x"),) for split in ("train", "test")}
+    assert duplicates.across(splits) == {}
+    assert list(duplicates.across(splits, ("caption",))) == ["train"]
+
+
+def test_posts_of_given_comments_are_checked(tmp_path):
+    for split, numbers in {"train": (1, 2, 3), "validation": (4,), "test": (3, 5)}.items():
+        lines = [json.dumps({"parent": f"Post {i}", "comment": f"{split} {i}"}) + "\n" for i in numbers]
+        (tmp_path / f"{split}.jsonl").write_text("".join(lines))
+    options = {"source": "path", "path": str(tmp_path)}
+    with pytest.warns(Remark, match="1 of 3 train rows stand in a later split too"):
+        assert len(loquent.task("comments", **options).rows("train")) == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(loquent.task("comments", drop_duplicates=True, **options).rows("train")) == 2
+
+
 def files(folder, **splits):
     for split, texts in splits.items():
         lines = [

@@ -118,7 +118,10 @@ def both_note(results: Results) -> str:
             + f" Intervals of all rows for the mean of these runs stand in the columns {ROWS!r}."
             * beside
         )
-    return f"No column has an interval {BOTH}: no column is a mean over episodes that the runs keep."
+    return (
+        f"No column has an interval {BOTH}, which takes a mean over episodes that the runs keep, rows that "
+        "were played about equally often, and numbers that vary."
+    )
 
 
 def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:

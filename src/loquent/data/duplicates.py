@@ -7,7 +7,7 @@ agent would read the same text in both; ids, labels and answers do not count.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loquent.core.settings import Remark
@@ -21,40 +21,45 @@ HELP = (
 )
 
 
-def content(fields: Mapping[str, Any]) -> str:
-    """What an agent reads of a row, without case and spacing: its tokens, question and choices, text or
-    prompt.
+def content(fields: Mapping[str, Any], names: Sequence[str] = TEXTS) -> str:
+    """What an agent reads of a row, without case and spacing: its first field of `names` that is not empty.
+
+    By default that is its tokens, question and choices, text or prompt.
     """
-    name = next((name for name in TEXTS if name in fields), "")
+    name = next((name for name in names if fields.get(name)), "")
     parts = [fields.get(name, ""), *sorted(fields.get("choices", ()) if name == "question" else ())]
     words = (" ".join(part) if isinstance(part, tuple) else str(part) for part in parts)
     return " ".join(" ".join(words).casefold().split())
 
 
-def across(splits: dict[str, tuple[Row, ...]]) -> dict[str, dict[str, Row]]:
+def across(splits: dict[str, tuple[Row, ...]], names: Sequence[str] = TEXTS) -> dict[str, dict[str, Row]]:
     """The rows of each split whose content stands in a later split, by row id, with the row they repeat."""
     later: dict[str, Row] = {}
     found: dict[str, dict[str, Row]] = {}
     for split in ORDER:
-        rows = [(row, content(row.fields)) for row in splits.get(split, ())]
+        rows = [(row, content(row.fields, names)) for row in splits.get(split, ())]
         repeated = {row.id: later[text] for row, text in rows if text in later}
         if repeated:
             found[split] = repeated
         for row, text in rows:
-            later.setdefault(text, row)
+            if text:
+                later.setdefault(text, row)
     return found
 
 
-def checked(splits: dict[str, tuple[Row, ...]], place: str, drop: bool) -> dict[str, tuple[Row, ...]]:
+def checked(
+    splits: dict[str, tuple[Row, ...]], place: str, drop: bool, names: Sequence[str] = TEXTS
+) -> dict[str, tuple[Row, ...]]:
     """The splits without the rows of `across` if `drop`; else the splits as they are, and a Remark.
 
     Args:
         place: where the rows come from, for the Remark.
+        names: the fields of `content`.
 
     Warns:
         Remark: rows stand in several splits; it says how many and names the first.
     """
-    found = across(splits)
+    found = across(splits, names)
     if drop:
         return {
             split: tuple(row for row in rows if row.id not in found.get(split, {}))

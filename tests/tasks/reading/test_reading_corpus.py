@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import pickle
+import warnings
 from itertools import pairwise
 
 import pytest
@@ -207,11 +208,17 @@ def test_unanswered_questions_are_counted(tmp_path):
 
 
 def test_a_paragraph_in_two_splits_is_reported(tmp_path):
-    written(tmp_path / "train.json", [article(1)])
+    written(tmp_path / "train.json", [article(i) for i in range(5)])
     written(tmp_path / "test.json", [{"title": "x", "paragraphs": [{**article(1)["paragraphs"][0], "qas": [
         {**article(1)["paragraphs"][0]["qas"][0], "id": "other"}]}]}])  # fmt: skip
     with pytest.warns(Remark, match="1 paragraphs stand in train and in test"):
         loquent.task("reading", source="squad", path=str(tmp_path)).rows("train")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dropped = loquent.task("reading", source="squad", path=str(tmp_path), drop_duplicates=True)
+        assert [row.id for row in dropped.rows("test")] == ["other"]
+        contexts = [{row["context"] for row in dropped.rows(split)} for split in ("train", "test")]
+    assert contexts[0].isdisjoint(contexts[1])
 
 
 @pytest.mark.parametrize(

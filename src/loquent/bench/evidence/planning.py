@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import stdev
 from typing import Any
 
+from loquent.bench.evidence.texts import tests_text
 from loquent.bench.evidence.verdicts import ACROSS, family
 from loquent.bench.evidence.visible import deviation
 from loquent.bench.suite_schema import Suite, Table
 from loquent.core.guards import json_files
 from loquent.errors import BadSetting, UnknownName
+from loquent.statistics.intervals import interval
 from loquent.statistics.power import MOST, runs_for
 from loquent.statistics.tables import number, text_table
 
@@ -32,11 +33,12 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
         the `wanted` differences with their seeds (None: more than `power.MOST`).
 
     Raises:
-        BadSetting: a wanted difference is not of this form, or no run shows its deviation.
+        BadSetting: a wanted difference is not of this form, no run shows its deviation, or the folder's
+            table is no table of this suite.
         UnknownName: there is no such column.
     """
     differences = dict(_wanted(suite, text) for text in wanted)
-    values = _values(Path(folder))
+    values = _values(Path(folder), suite)
     found: dict[str, dict[str, Any]] = {}
     for table, tests in _tables(suite):
         deviations = {
@@ -71,7 +73,7 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
         "whose deviations the runs show.",
     ]
     for title, table in plans.items():
-        lines += ["", f"## {title}: {table['tests']} tests", ""]
+        lines += ["", f"## {title}: {tests_text(table['tests'])}", ""]
         body = [["seeds", *(_seeds(count) for count in table["seeds"].values())]]
         body += [[name, *(number(size * own) for size in SIZES)] for name, own in table["deviations"].items()]
         lines.append(text_table(["difference in deviations", *(f"{size:g}" for size in SIZES)], body))
@@ -109,17 +111,41 @@ def _wanted(suite: Suite, text: str) -> tuple[str, float]:
     return name, difference
 
 
-def _values(folder: Path) -> Mapping[str, Any]:
-    """The values of earlier runs by cell, column and seed; empty if there are none."""
+def _values(folder: Path, suite: Suite) -> dict[str, dict[str, list[float]]]:
+    """The values of earlier runs by cell and column; empty if there are none.
+
+    Raises:
+        BadSetting: the file is no table of this suite.
+    """
     file = folder / FILE
+    advice = "run the suite again, or name another folder"
     if not file.is_file():
         return {}
-    cells = json_files.load_object(file, "run the suite again, or name another folder").get("cells", {})
-    return cells if isinstance(cells, dict) else {}
+    table = json_files.load_object(file, advice)
+    if table.get("suite") != suite.name:
+        raise BadSetting(f"{file} is a table of suite {table.get('suite')!r}, not of {suite.name}; {advice}")
+    try:
+        return {
+            name: {column: [_finite(value) for value in own.values()] for column, own in values.items()}
+            for name, values in ((name, cell["values"]) for name, cell in table["cells"].items())
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadSetting(
+            f"{file}: cells must have values by column and seed, which are finite numbers ({error}); {advice}"
+        ) from error
 
 
-def _deviation(values: Mapping[str, Any], cells: Sequence[str], column: str) -> float | None:
-    """The deviation over seeds, pooled over cells; None if no cell has two different values."""
-    columns = [list(values.get(cell, {}).get("values", {}).get(column, {}).values()) for cell in cells]
-    spread = [(stdev(own), len(own)) for own in columns if len(set(own)) > 1]
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no finite number")
+    return float(value)
+
+
+def _deviation(
+    values: Mapping[str, Mapping[str, Sequence[float]]], cells: Sequence[str], column: str
+) -> float | None:
+    """The deviation over seeds, pooled over cells; None if no cell shows one."""
+    columns = [values.get(cell, {}).get(column, ()) for cell in cells]
+    found = [interval(own) for own in columns if own]
+    spread = [(own.deviation, own.n) for own in found if own.deviation]
     return deviation(spread) if spread else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loquent.bench.evidence.rows import Row
-from loquent.bench.evidence.verdicts import HOLDS, Step, Verdict
+from loquent.bench.evidence.verdicts import HOLDS, MISSING, Step, Verdict
 from loquent.statistics.comparing import RUNS
 from loquent.statistics.intervals import Interval
 from loquent.statistics.tables import number
@@ -13,6 +13,7 @@ VARIES = (
     "varies, and leave out what other rows would change."
 )
 BOTH, ROWS = "over seeds and rows", "over rows"
+LEAST = 0.0001  # smaller p-values are printed as "below 0.0001"
 METHOD = (
     "Mean and 95 % interval over seeds: Student's t, whose end on the long side of skewed values lies "
     "further out. Fewer than 3 seeds, or equal numbers, have no interval. A rare outcome that no seed shows "
@@ -83,17 +84,35 @@ def decision_text(verdict: Verdict) -> str:
     decision = verdict.verdict
     if verdict.on_rows:
         decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
-    if verdict.p is None or verdict.corrected is None:
+    if verdict.verdict == MISSING:
         return decision
+    if verdict.p is None or verdict.corrected is None:
+        return f"{decision} (no test: {_without_test(verdict)})"
     uncorrected = "" if verdict.uncorrected == (verdict.on_rows or verdict.verdict) else verdict.uncorrected
     also = f", uncorrected it {uncorrected}" if uncorrected == HOLDS else ""
     also = f", uncorrected it is {uncorrected}" if uncorrected and not also else also
-    return f"{decision} (p = {p_text(verdict.p)}, of {verdict.tests} tests {p_text(verdict.corrected)}{also})"
+    equals = "" if verdict.p < LEAST else "= "
+    return (
+        f"{decision} (p {equals}{p_text(verdict.p)}, of {tests_text(verdict.tests)} "
+        f"{p_text(verdict.corrected)}{also})"
+    )
+
+
+def _without_test(verdict: Verdict) -> str:
+    """Why an ordering whose cells were all measured has no test."""
+    if any(step.error is None and step.difference and step.difference.n == 1 for step in verdict.steps):
+        return "a cell has one seed, and its difference no error over rows"
+    return "the values of a step do not vary over seeds"
+
+
+def tests_text(count: int) -> str:
+    """A number of tests, such as "1 test"."""
+    return f"{count} test{'' if count == 1 else 's'}"
 
 
 def p_text(p: float) -> str:
     """A p-value with two significant digits."""
-    return "below 0.0001" if p < 1e-4 else f"{p:.2g}"
+    return f"below {LEAST}" if p < LEAST else f"{p:.2g}"
 
 
 def further_text(row: Row, column: str, varies: str) -> str:

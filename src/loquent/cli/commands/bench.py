@@ -11,6 +11,8 @@ from loquent.bench import suite as suites
 from loquent.bench.evidence import planning
 from loquent.errors import BadSetting
 
+UNREAD = ("profile", "seeds", "only", "processes", "overrides")  # arguments that --power does not read
+
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Run the suite and print its tables; the exit code is 1 if a run failed.
@@ -21,6 +23,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.difference and not arguments.power:
         raise BadSetting(f"--difference {arguments.difference[0]} is read with --power only; add --power")
     if arguments.power:
+        _refuse_unread(arguments)
         suite = suites.load(arguments.suite, allow_imports=arguments.allow_imports)
         plans = planning.plan(suite, out, arguments.difference)
         print(planning.markdown(suite, plans), end="")
@@ -39,3 +42,14 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     print(pages.markdown(results), end="")
     print(f"\nthe tables (table.md, .csv, .json, .html) and all runs are in {out}")
     return 1 if results.failures else 0, {"out": str(out), **exports.as_json(results)}
+
+
+def _refuse_unread(arguments: Namespace) -> None:
+    """Raise BadSetting if an argument is given that --power does not read."""
+    for name in UNREAD:
+        if getattr(arguments, name):
+            shown = "KEY=VALUE" if name == "overrides" else f"--{name}"
+            raise BadSetting(
+                f"--power reads no {shown}: the plan is that of all cells of the suite; leave {shown} out, "
+                "and name a folder with earlier runs by --out"
+            )

@@ -1,9 +1,9 @@
 """Sentiment: the probability that a text is positive, by one of two trained classifiers or by a named one.
 
-`sentiment` is a logistic regression on word n-grams, trained on one half of the labelled training rows (by a
-hash of their ids). `judge` is naive Bayes on character n-grams, trained on the other half, so a gain in
-`sentiment` that `judge` confirms is no artefact of the first classifier. Both are trained on first use and
-kept in the context's cache. With `classifier=`, a Hugging Face sequence classifier replaces them.
+`sentiment` is a logistic regression on word n-grams, trained on one half of the labelled training rows;
+`judge` is naive Bayes on character n-grams, trained on the other half. The halves share no text (`labelled`),
+so a gain in `sentiment` that `judge` confirms is no artefact of the first classifier. Both are trained on
+first use and kept in the context's cache. With `classifier=`, a Hugging Face classifier replaces them.
 """
 
 from __future__ import annotations

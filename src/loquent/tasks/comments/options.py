@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import Record
+from loquent.data import duplicates
 from loquent.errors import BadSetting
 
 BUILTIN, PATH = "builtin", "path"
@@ -21,6 +22,7 @@ class Options:
         "source path: a CSV, JSONL or TSV file, a folder with one for each split, or the folder of ILQL's "
         "release with comments_positive.csv and comments_negative.csv",
     )
+    drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     parent: bool = setting(True, "show the post that is replied to; else the agent writes from nothing")
     moderator: str | Record = setting(

@@ -16,6 +16,7 @@ from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.data import duplicates
 from loquent.data.readers import csv_rows, jsonl, lines
 from loquent.data.sources import ALIASES, Splits, limited, split_by_id, with_validation
 from loquent.errors import BadRow, BadSetting
@@ -38,8 +39,15 @@ def load(options: Options) -> Splits:
 
     Raises:
         BadSetting: there is nothing to read at the path. BadRow: a row is bad; names file and line.
+
+    Warns:
+        Remark: a post (of rows without a post: a comment) stands in two splits.
     """
-    splits = posts.splits() if options.source == BUILTIN else _read(Path(options.path).expanduser())
+    if options.source == BUILTIN:
+        splits = posts.splits()
+    else:
+        read = _read(Path(options.path).expanduser())
+        splits = duplicates.checked(read, options.path, options.drop_duplicates, ("parent", "comment"))
     return {split: limited(rows, options.limit) for split, rows in splits.items()}
 
 

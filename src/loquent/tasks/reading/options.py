@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import Record
+from loquent.data import duplicates
 from loquent.errors import BadSetting
 from loquent.tasks.reading.commands import EASY, HARD
 from loquent.tasks.reading.corpus.tokens import SPLITTERS
@@ -29,6 +30,7 @@ class Options:
     samples: tuple[Record, ...] = setting(
         (), "source samples: the rows as mappings with context, question, answers; may be empty"
     )
+    drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     splitter: str = setting(
         "imrc",

@@ -14,6 +14,7 @@ from loquent.core.guards.json_files import shown
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.data import duplicates
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.sources import SPLITS, Splits, limited
@@ -136,6 +137,8 @@ def load(options: Options) -> Splits:
         path = Path(options.path).expanduser()
         found = newsqa.splits(path, options.splitter) if options.source == NEWSQA else squad.splits(path)
         splits = {split: _rows(str(path), split, found[split]) for split in SPLITS if found.get(split)}
+    if options.drop_duplicates:
+        splits = duplicates.checked(splits, options.path or SAMPLES, drop=True, names=("context",))
     _report_shared(splits)
     return {split: limited(rows, options.limit) for split, rows in splits.items()}
 
@@ -175,7 +178,8 @@ def _report_shared(splits: Splits) -> None:
         for other in known[i + 1 :]:
             if shared := contexts[split] & contexts[other]:
                 what = f"{len(shared):,} paragraphs stand in {split} and in {other}"
-                warnings.warn(f"{what}; results on them measure memory", Remark, stacklevel=3)
+                advice = "results on them measure memory; drop_duplicates: true leaves them out"
+                warnings.warn(f"{what}; {advice}", Remark, stacklevel=3)
 
 
 def query_words(rows: Sequence[Row], splitter: str, size: int = 0) -> tuple[str, ...]:
