@@ -441,7 +441,7 @@ def seen(count: int, times: int) -> Line:
 
 def suite(orderings):
     """A suite of one table with these claims."""
-    return SimpleNamespace(title="all", orderings=orderings, tables=())
+    return SimpleNamespace(title="all", orderings=orderings, tables=(), whole=None)
 
 
 def row(name, values):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from loquent.bench import pages
+from loquent.bench import suite as suites
 from loquent.bench.evidence import texts, verdicts, visible
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import ACROSS, CONTRADICTED, HOLDS, MISSING, UNDECIDED
@@ -30,7 +31,10 @@ def judge(*orders, tables=(), **cells):
     rows = {name: cell if isinstance(cell, Row) else row(name, *cell) for name, cell in cells.items()}
     orderings = tuple(Ordering(claim=str(names), column="a", rising=tuple(names)) for names in orders)
     suite = SimpleNamespace(
-        title="all", orderings=orderings, tables=tuple(Table(title=t, cells=tuple(c)) for t, c in tables)
+        title="all",
+        orderings=orderings,
+        tables=tuple(Table(title=t, cells=tuple(c)) for t, c in tables),
+        whole=None,
     )
     return verdicts.judge(suite, rows)
 
@@ -62,8 +66,23 @@ def test_equal_seeds_are_paired_only_where_the_ordering_says_so():
     ordering = Ordering(claim="c", column="a", rising=("x", "y"))
     for paired, verdict in ((False, UNDECIDED), (True, HOLDS)):
         orderings = (dataclasses.replace(ordering, paired=paired),)
-        suite = SimpleNamespace(title="all", orderings=orderings, tables=())
+        suite = SimpleNamespace(title="all", orderings=orderings, tables=(), whole=None)
         assert verdicts.judge(suite, rows)[0].verdict == verdict
+
+
+def test_the_claims_that_only_leaves_out_are_counted():
+    """nlpgym has 3 claims on sentences; with two cells alone one is left, whose p-value counts three times."""
+    whole = suites.load("nlpgym")
+    part = suites.only(
+        suites.only(whole, ["tagging-dqn", "tagging-ppo", "tagging-random"]), ["tagging-dqn", "tagging-ppo"]
+    )
+    cells = {
+        name: dataclasses.replace(row(name, *values), values={"token_f1": dict(enumerate(values))})
+        for name, values in (("tagging-dqn", NEAR), ("tagging-ppo", FAR))
+    }
+    (found,) = verdicts.judge(part, cells)
+    assert (found.table, found.tests) == ("Table 1: sequence tagging", 3)
+    assert found.corrected == pytest.approx(3 * found.p)
 
 
 def test_the_tests_of_one_table_are_corrected_together():

@@ -95,6 +95,8 @@ def number_caution(results: Results) -> str:
             "four times as much as the other (docs/evidence.md). Uncorrected verdicts are about one "
             "comparison alone."
         )
+        if results.suite.whole:
+            texts.append("The claims of the suite that --only leaves out are counted.")
     if results.single:
         texts.append(
             f"{results.single} claims have one seed: they are tested over the rows that were played, and "

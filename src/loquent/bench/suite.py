@@ -261,6 +261,9 @@ def with_model(suite: Suite, stage: str, path: str) -> Suite:
 def only(suite: Suite, names: Sequence[str]) -> Suite:
     """The suite reduced to these cells, in its own order, for the tables.
 
+    Verdicts stay corrected for all claims of the whole suite, so that a choice of cells, which may be made
+    after a look at their numbers, decides nothing more.
+
     Raises:
         UnknownName: there is no such cell.
     """
@@ -284,4 +287,5 @@ def only(suite: Suite, names: Sequence[str]) -> Suite:
         orderings=tuple(
             ordering for ordering in suite.orderings if all(name in cells for name in ordering.rising)
         ),
+        whole=suite.whole or suite,
     )

@@ -161,6 +161,7 @@ class Suite:
     optimum: str | Record = ""  # an agent whose exact return is printed beside every set
     folder: Path = field(default=Path("."))  # the folder of recipe files
     allow_imports: bool = False  # import the code that recipe files name, wherever they lie
+    whole: Suite | None = None  # the suite of which this is a part; its claims are corrected for together
 
     @property
     def entries(self) -> dict[str, Entry]:

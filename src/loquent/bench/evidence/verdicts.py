@@ -5,8 +5,8 @@ skewness stretches (see `statistics.comparing`), unpaired unless the ordering sa
 several cells is one test. Holm's method corrects the tests of one table together: if no two cells of it
 differ, at most 5% of such tables have a decided claim, but 4 to 19% if in every pair both cells are skewed
 and one varies four times as much as the other. A claim without a test counts as p = 1: which runs
-succeeded must not decide how many tests the others are corrected for, and `loquent bench SUITE --power` and
-the smallest visible difference count it too.
+succeeded, or which cells `--only` chose, must not decide how many tests the others are corrected for, and
+`loquent bench SUITE --power` and the smallest visible difference count it too.
 
 Cells with one seed each have no test about methods. Their difference is tested over the rows that they
 played, and its verdict is about these rows alone. The rows are paired if both cells played the same rows and
@@ -19,6 +19,7 @@ seeds and rows, where the column is a mean over episodes.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -102,12 +103,14 @@ def judge(suite: Suite, rows: Mapping[str, Row]) -> tuple[Verdict, ...]:
     verdicts = [_verdict(ordering, rows) for ordering in suite.orderings]
     tests = [_test(verdict.steps) for verdict in verdicts]
     tables = [family(suite, ordering) for ordering in suite.orderings]
+    whole = suite.whole or suite
+    claims = Counter(family(whole, ordering) for ordering in whole.orderings)
     for title in dict.fromkeys(tables):
         members = [i for i, table in enumerate(tables) if table == title]
-        made = [tests[i] for i in members]
+        made = [tests[i] for i in members] + [None] * (claims[title] - len(members))
         corrected = comparing.holm([1.0 if test is None else test.p for test in made])
-        for i, test, p in zip(members, made, corrected, strict=True):
-            verdicts[i] = replace(verdicts[i], table=title, tests=len(members))
+        for i, test, p in zip(members, made, corrected, strict=False):
+            verdicts[i] = replace(verdicts[i], table=title, tests=claims[title])
             verdicts[i] = verdicts[i] if test is None else _decided(verdicts[i], test, p)
     return tuple(verdicts)
 
