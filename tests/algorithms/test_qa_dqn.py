@@ -8,8 +8,11 @@ import pytest
 
 import killed
 from loquent import recipes
+from loquent.algorithms.asking.episodes import stops_of
+from loquent.algorithms.asking.replay import ENDED
 from loquent.core.agent import make
-from loquent.errors import BadCheckpoint
+from loquent.core.live import Live
+from loquent.errors import BadCheckpoint, BadSetting
 from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
@@ -142,6 +145,33 @@ def test_i_21_it_learns_fifty_toy_games(tmp_path):
     assert learned["answers"] < 5  # it does not read all
 
 
+def test_every_situation_tells_what_stopping_there_earns(tmp_path):
+    trainer = Trainer(recipes.load(write(tmp_path, algorithm={"history": True})))
+    task = trainer.task
+    (row,) = (row for row in task.rows("train") if row["question"] == "Who wrote songs?")
+    game = Live(task, row, 0, 0)
+    for text in ("ctrl+f wrote", "stop", "Cara"):
+        game.choose(text)
+    steps = stops_of(game.episode(), trainer.actor, row, 0.5)
+    assert [step.situation.memory for step in steps] == [("ada built the mill",), ("cara wrote songs",)]
+    assert [step.situation.searched for step in steps] == ["", "wrote"]
+    assert [step.situation.left for step in steps] == [20, 19]
+    assert [step.reward for step in steps] == [0.0, 0.5]
+    assert {(step.action, step.end) for step in steps} == {(task.actions.plain.index("stop"), ENDED)}
+    file = write(tmp_path, task={"reward": "f1"}, algorithm={"every_stop": True})
+    with pytest.raises(BadSetting, match="does not count here"):
+        Trainer(recipes.load(file))
+
+
+def test_the_learning_rate_falls_to_a_tenth(tmp_path):
+    trainer = Trainer(recipes.load(write(tmp_path, algorithm={"anneal": True}, training={"updates": 3})))
+    rates = []
+    for _ in range(3):
+        trainer.update()
+        rates.append(trainer.algorithm.optimizer.optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.004, 0.004 * 0.7, 0.004 * 0.4])
+
+
 EXTRAS = {
     "queries": "rows",
     "noisy": True,
@@ -204,9 +234,15 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
     assert [same(expected, goes_on(trainer, each, 1)) for each in stale].count(None) == 0
 
 
-@pytest.mark.parametrize("draws", ["uniform", "queues"])
-def test_other_replays_are_resumed_to_the_bit(draws, tmp_path):
-    file = write(tmp_path, algorithm={"draws": draws})
+OTHERS = [
+    {"draws": "uniform", "history": True, "bounded": True, "every_stop": True, "anneal": True},
+    {"draws": "queues"},
+]
+
+
+@pytest.mark.parametrize("settings", OTHERS)
+def test_other_settings_are_resumed_to_the_bit(settings, tmp_path):
+    file = write(tmp_path, algorithm=settings)
     one, two = Trainer(recipes.load(file)), Trainer(recipes.load(file))
     for _ in range(2):
         one.update()

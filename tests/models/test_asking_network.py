@@ -39,7 +39,11 @@ SAMPLES = [
     {"context": "Cara plays the lute in Rome.", "question": "Lute?", "answers": ["lute"]},
 ]
 LONG = Situation(
-    "who built the mill ?", ("ada built the mill", "it has two wheels", "ben sold it ."), "built mill"
+    "who built the mill ?",
+    ("ada built the mill", "it has two wheels", "ben sold it ."),
+    "built mill",
+    "mill",
+    7,
 )
 SHORT = Situation("lute", ("lute",), "lute")
 
@@ -59,6 +63,7 @@ EVERY = [
     {},
     {"queries": "states", "matches": True, "noisy": True},
     {"pool": "max", "combine": "mean", "pointer": "shared", "noisy": True, "dueling": False},
+    {"queries": "states", "matches": True, "history": True},
 ]
 
 
@@ -251,13 +256,41 @@ def test_a_batch_depends_on_its_situations_alone():
         assert torch.equal(*(getattr(batch, name) for batch in batches)), name
 
 
-def test_arrays_of_fixed_sizes_make_the_same_batch():
-    made = actor()
+def test_history_marks_what_was_searched_for_and_counts_the_commands_left():
+    others = [LONG._replace(searched="built"), LONG._replace(left=3)]
+    blind, made = actor({"queries": "states"}), actor({"queries": "states", "history": True})
+    assert all(torch.equal(blind.scores([LONG]), blind.scores([other])) for other in others)
+    assert not any(torch.allclose(made.scores([LONG]), made.scores([other])) for other in others)
+    read = (
+        made.policy.encoder(made.inputs.batch([LONG]))[2]
+        - blind.policy.encoder(blind.inputs.batch([LONG]))[2]
+    )
+    assert torch.allclose(read[0], torch.stack([torch.zeros(8), made.policy.encoder.done]), atol=1e-6)
+
+
+def test_what_was_searched_for_is_read_each_word_once_and_answers_do_not_depend_on_it():
+    made = actor({"history": True})
+    fields = {"question": LONG.question, "memory": LONG.memory, "queries": ("built", "mill")}
+    searched = Observation("", Record(fields, searched=("mill", "built", "mill"), left=17))
+    situation = made.inputs.situation(searched)
+    assert (situation.searched, situation.left) == ("built mill", 17)
+    assert actor().inputs.situation(searched) == LONG._replace(searched="", left=0)
+    fresh = Observation("", Record(fields, searched=(), left=20))
+    seen = []
+    made.policy.point = lambda batch, point=made.policy.point: seen.append(batch) or point(batch)
+    assert made.answers([searched]) == made.answers([fresh])
+    assert [batch.searched.shape for batch in seen] == [(1, 0), (1, 0)]
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_arrays_of_fixed_sizes_make_the_same_batch(history):
+    made = actor({"history": history})
     fields = {"question": LONG.question, "memory": LONG.memory, "queries": tuple(LONG.queries.split())}
+    fields |= {"searched": tuple(LONG.searched.split()), "left": LONG.left}
     arrays = made.inputs(Observation("", Record(fields)))
     batch = made.inputs.of_arrays({name: torch.from_numpy(array)[None] for name, array in arrays.items()})
-    expected = made.inputs.batch([LONG])
-    for name in ("question", "memory", "queries", "vectors"):
+    expected = made.inputs.batch([LONG if history else LONG._replace(searched="", left=0)])
+    for name in ("question", "memory", "queries", "searched", "left", "vectors"):
         assert torch.equal(getattr(batch, name), getattr(expected, name)), name
 
 
@@ -296,6 +329,7 @@ def test_a_vocabulary_of_queries_scores_each_word():
         ({"width": 9}, "even multiple of heads"),
         ({"window": 4}, "must be odd"),
         ({"encoder": "x", "matches": True}, "matches = True has no effect"),
+        ({"encoder": "x", "history": True}, "history = True has no effect"),
         ({"revision": "main"}, "has no effect with encoder"),
     ],
 )

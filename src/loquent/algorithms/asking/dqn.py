@@ -21,7 +21,7 @@ from loquent.agents.asking import Asker
 from loquent.algorithms import logged_keys
 from loquent.algorithms.asking import answers, targets
 from loquent.algorithms.asking.answers import Answers
-from loquent.algorithms.asking.episodes import steps_of
+from loquent.algorithms.asking.episodes import steps_of, stops_of
 from loquent.algorithms.asking.optimizing import Adam
 from loquent.algorithms.asking.replay import Drawn, Prioritized, Queues, Replay
 from loquent.algorithms.asking.settings import DQNSettings
@@ -31,13 +31,14 @@ from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Task
-from loquent.errors import BadCheckpoint
+from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.inputs import Situation
 from loquent.models.asking.network import Network, values
 
 START = Key(0, ("algorithm",))
+EVERYTHING = (-math.inf, math.inf)
 COUNTERS = ("rounds", "finished", "learned", "answered", "copied")
 PER_STEP = ("dqn/loss", "dqn/value", "dqn/error", "answer/loss", "gradient/norm")
 
@@ -74,6 +75,7 @@ class QADQN(Playing):
         self.replay = _replay(config, model.inputs.sentences)
         self.answers = Answers(config.answer_replay, model.inputs.sentences)
         self.table: Table | None = None
+        self.updates = 1  # of the whole run
         self.rounds = self.finished = self.learned = self.answered = self.copied = 0
 
     @classmethod
@@ -87,8 +89,17 @@ class QADQN(Playing):
         return Asker(self.name, model, greedy=True)
 
     def sit(self, table: Table, updates: int) -> None:
-        """Start to play at a table."""
-        self.table = table
+        """Start to play at a table.
+
+        Raises:
+            BadSetting: `every_stop` would learn a reward that does not count.
+        """
+        if self.config.every_stop and not dict(table.weights).get("sufficient"):
+            raise BadSetting(
+                "every_stop = true learns the reward `sufficient`, which does not count here; "
+                "set every_stop to false"
+            )
+        self.table, self.updates = table, updates
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
         """One update: `steps` commands, with learning in between.
@@ -99,12 +110,18 @@ class QADQN(Playing):
         assert table is not None
         rows = {row.id: row for row in table.sampler.pool.rows}
         episodes: list[Episode] = []
+        if config.anneal:
+            progress = self.rounds * config.games / (self.updates * config.steps)
+            self.optimizer.set_rate(config.learning_rate * (1 - 0.9 * progress))
         for _ in range(config.steps // config.games):
             table.act(self._commands())
             self.rounds += 1
             new = table.take()
             for episode in new:
                 self.replay.add(steps_of(episode, self.actor.inputs, table.weights))
+                if config.every_stop:
+                    row, weight = rows[episode.row], table.weights["sufficient"]
+                    self.replay.add(stops_of(episode, self.actor, row, weight))
             if config.answers:
                 self.answers.collect(self.actor, new, rows)
             self.finished += len(new)
@@ -242,16 +259,22 @@ class QADQN(Playing):
         """The targets of drawn transitions; no dropout, and noise of their own."""
         self._stir(self.actor.policy, "next")
         self._stir(self.target, "target")
-        online = self._values(self.actor.policy, drawn.following)
-        device = online.device
-        return targets.double_q_target(
-            torch.from_numpy(drawn.returns).to(device),
-            torch.from_numpy(drawn.discount).to(device),
-            torch.from_numpy(drawn.alive).to(device),
-            online,
-            self._values(self.target, drawn.following),
+        device = self.actor.device
+        returns = torch.from_numpy(drawn.returns).to(device)
+        alive = np.flatnonzero(drawn.alive)
+        if not len(alive):
+            return returns
+        following = [drawn.following[i] for i in alive]  # what has ended has no value, and is not read
+        returns[alive] = targets.double_q_target(
+            returns[alive],
+            torch.from_numpy(drawn.discount[alive]).to(device),
+            torch.ones(len(alive), dtype=torch.bool, device=device),
+            self._values(self.actor.policy, following),
+            self._values(self.target, following),
             double=self.config.double,
+            bounds=(self.config.bounded and self.actor.task.spec.return_range) or EVERYTHING,
         )
+        return returns
 
     def _values(self, network: Network, situations: list[Situation]) -> Tensor:
         batch = self.actor.inputs.batch(situations).to(self.actor.device)

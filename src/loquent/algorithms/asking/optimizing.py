@@ -30,6 +30,12 @@ class Adam:
         self.optimizer = adamw(self.dense, learning_rate, 0.0)
         self.lazy = torch.optim.SparseAdam(list(self.rows.values()), learning_rate) if self.rows else None
 
+    def set_rate(self, rate: float) -> None:
+        """Set the learning rate of the next steps."""
+        for optimizer in (self.optimizer, self.lazy):
+            for group in optimizer.param_groups if optimizer is not None else ():
+                group["lr"] = rate
+
     def step(self, loss: Float[Tensor, ""], limit: float | None) -> float:
         """One step on a loss, with its gradient cut to a norm of `limit`; returns the norm before.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -55,8 +55,9 @@ class Ring:
     def __init__(self, size: int, sentences: int, texts: Texts) -> None:
         self.size, self.sentences, self.texts = size, sentences, texts
         self.next, self.full = 0, False
-        # the action, then numbers of texts: question, queries, next queries, the memory and the next one
-        self.numbers = np.zeros((size, 4 + 2 * sentences), np.int32)
+        # the action, the commands left and left next, then numbers of texts: question, queries, searched
+        # words, memory, and the next queries, searched words and memory
+        self.numbers = np.zeros((size, 8 + 2 * sentences), np.int32)
         self.reward, self.end = np.zeros(size, np.float32), np.zeros(size, np.uint8)
 
     def __len__(self) -> int:
@@ -65,16 +66,16 @@ class Ring:
     @property
     def used(self) -> NDArray[np.int32]:
         """The numbers of texts of all transitions, as a view."""
-        return self.numbers[: len(self), 1:]
+        return self.numbers[: len(self), 3:]
 
     def add(self, steps: Sequence[Step]) -> NDArray[np.int64]:
         """Add the transitions of an episode; returns their places."""
         places = (self.next + np.arange(len(steps))) % self.size
         for place, step in zip(places.tolist(), steps, strict=True):
             now, after = step.situation, step.following
-            ids = self.texts.ids((now.question, now.queries, after.queries))
-            memories = (*self._memory(now.memory), *self._memory(after.memory))
-            self.numbers[place] = (step.action, *ids, *memories)
+            question = self.texts.ids((now.question,))
+            texts = (*question, *self._texts(now), *self._texts(after))
+            self.numbers[place] = (step.action, now.left, after.left, *texts)
             self.reward[place], self.end[place] = step.reward, step.end
         self.full = self.full or self.next + len(steps) >= self.size
         self.next = (self.next + len(steps)) % self.size
@@ -95,12 +96,12 @@ class Ring:
             last = np.where(further, (last + 1) % self.size, last)
             returns += np.where(further, gamma**count * self.reward[last], 0.0)
             count += further
-        cut = 4 + self.sentences
+        cut = 6 + self.sentences
         return Drawn(
-            [self._situation(row[1], row[2], row[4:cut]) for row in self.numbers[places].tolist()],
+            [self._situation(row[3], row[4:cut], row[1]) for row in self.numbers[places].tolist()],
             self.numbers[places, 0].astype(np.int64),
             returns.astype(np.float32),
-            [self._situation(row[1], row[3], row[cut:]) for row in self.numbers[last].tolist()],
+            [self._situation(row[3], row[cut:], row[2]) for row in self.numbers[last].tolist()],
             (gamma**count).astype(np.float32),
             self.end[last] != ENDED,
             places,
@@ -134,14 +135,16 @@ class Ring:
         if len(used) and not (used.min() >= -1 and used.max() < len(self.texts)):
             raise BadCheckpoint("the replay names texts that the checkpoint lacks; use an undamaged one")
 
-    def _memory(self, memory: Sequence[str]) -> list[int]:
-        ids = self.texts.ids(memory)
-        return [*ids, *[-1] * (self.sentences - len(ids))]
+    def _texts(self, situation: Situation) -> list[int]:
+        """The numbers of queries, searched words, and memory, which -1 fills up."""
+        ids = self.texts.ids((situation.queries, situation.searched, *situation.memory))
+        return [*ids, *[-1] * (2 + self.sentences - len(ids))]
 
-    def _situation(self, question: int, queries: int, memory: Iterable[int]) -> Situation:
+    def _situation(self, question: int, others: Sequence[int], left: int) -> Situation:
         texts = self.texts
+        queries, searched, *memory = others
         sentences = tuple([texts[number] for number in memory if number >= 0])
-        return Situation(texts[question], sentences, texts[queries])
+        return Situation(texts[question], sentences, texts[queries], texts[searched], left)
 
 
 class Replay:

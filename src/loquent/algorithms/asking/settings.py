@@ -62,6 +62,9 @@ class DQNSettings(Shared):
     steps: int = setting(
         2000, "commands in one update, over all games; checkpoints and evaluations come between", low=1
     )
+    anneal: bool = setting(
+        False, "whether the learning rate falls, linearly with the updates, to a tenth of itself at the end"
+    )
     minibatch: int = setting(64, "transitions in one gradient step", source=PAPER, low=1)
     learn_every: int = setting(5, "steps of all games between phases of learning", source=PAPER, low=1)
     gradient_steps: int = setting(1, "gradient steps in one phase of learning", low=1)
@@ -73,6 +76,16 @@ class DQNSettings(Shared):
     )
     double: bool = setting(
         True, "whether the online network chooses the action that the target network values", source=CODE
+    )
+    bounded: bool = setting(
+        False,
+        "clamp the values that targets are made of to the range of the task's returns; without it a command "
+        "that changes nothing can get a value above all returns",
+    )
+    every_stop: bool = setting(
+        False,
+        "learn from every situation of a training game what stopping there earns, which its right answers "
+        "tell; else only where the game stopped",
     )
     n_step: int = setting(
         3, "a transition has 1 to this many steps, drawn uniformly each time", source=CODE, low=1

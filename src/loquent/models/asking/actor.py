@@ -107,7 +107,8 @@ class AskingActor:
     @torch.no_grad()
     def answers(self, observations: Sequence[Observation]) -> list[str]:
         """The answer to the question of each observation: a range of the tokens of its memory."""
-        situations = [self.inputs.situation(observation) for observation in observations]
+        read = [self.inputs.situation(observation) for observation in observations]
+        situations = [Situation(each.question, each.memory, "") for each in read]  # as the pointer learned
         batch = self.inputs.batch(situations).to(self.device)
         spans = best_spans(*self.policy.point(batch), self.settings.longest_answer).tolist()
         texts = []

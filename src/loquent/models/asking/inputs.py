@@ -19,7 +19,7 @@ from loquent.errors import BadSetting
 from loquent.models.asking.lexicon import Lexicon
 from loquent.models.asking.settings import NetworkSettings
 
-READ = ("question", "memory", "queries")
+READ = ("question", "memory", "queries", "searched")
 
 
 @runtime_checkable
@@ -43,11 +43,15 @@ class Situation(NamedTuple):
     """What the network reads of an observation. Texts are tokens with single spaces between them.
 
     `queries` are the legal queries, joined by spaces; "" where the task has a fixed list of queries.
+    With the setting `history`, `searched` are the words that were searched for, each once and in the order of
+    the alphabet, and `left` is the number of commands left.
     """
 
     question: str
     memory: tuple[str, ...]
     queries: str
+    searched: str = ""
+    left: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,8 @@ class Batch:
     question: Int[Tensor, "N M"]
     memory: Int[Tensor, "N L"]
     queries: Int[Tensor, "N C"]
+    searched: Int[Tensor, "N S"]
+    left: Float[Tensor, " N"]  # the share of the commands
     rows: Int[Tensor, " U"]  # the rows of the query head
     characters: Int[Tensor, "U 16"]
     vectors: Float[Tensor, "U v"]
@@ -114,7 +120,7 @@ class Inputs:
                 f"queries = {settings.queries!r} scores the queries of a situation, and {task.identity} has "
                 "a fixed list of them; set algorithm.queries to rows"
             )
-        self.sentences = int(task.options.memory)
+        self.sentences, self.steps = int(task.options.memory), int(task.options.steps)
         size = settings.word_size if settings.encoder == "qanet" else 1
         self.lexicon = Lexicon(task.words(), size, settings.vectors)
 
@@ -132,7 +138,10 @@ class Inputs:
         """What the network reads of an observation."""
         fields = observation.fields
         queries = "" if self.listed is not None else " ".join(fields["queries"][: self.slots])
-        return Situation(fields["question"], fields["memory"], queries)
+        if not self.settings.history:
+            return Situation(fields["question"], fields["memory"], queries)
+        searched = " ".join(sorted(set(fields["searched"])))
+        return Situation(fields["question"], fields["memory"], queries, searched, fields["left"])
 
     def count(self, situation: Situation) -> int:
         """The number of legal queries."""
@@ -146,30 +155,49 @@ class Inputs:
         questions = [lexicon(each.question)[: settings.question_tokens] for each in situations]
         memories = [self._memory(each.memory) for each in situations]
         queries = [lexicon(each.queries) for each in situations]
-        return self._batch(_padded(questions, 1), _padded(memories, 1), _padded(queries, 0))
+        searched = [lexicon(each.searched) for each in situations]
+        left = np.array([each.left for each in situations], np.float32)
+        texts = [_padded(questions, 1), _padded(memories, 1), _padded(queries, 0), _padded(searched, 0)]
+        return self._batch(texts, left)
 
     def __call__(self, observation: Observation) -> dict[str, NDArray[np.int32]]:
-        """Arrays of fixed sizes with the lexicon's numbers: `question`, `memory`, `queries`."""
+        """Arrays of fixed sizes with the lexicon's numbers: `question`, `memory`, `queries`.
+
+        With `history` also `searched`, and `left` as i32[].
+        """
         situation, settings = self.situation(observation), self.settings
-        sizes = (settings.question_tokens, settings.memory_tokens, 0 if self.listed else self.slots)
+        sizes = (
+            settings.question_tokens,
+            settings.memory_tokens,
+            0 if self.listed else self.slots,
+            self.steps,
+        )
         texts = (
             self.lexicon(situation.question)[: settings.question_tokens],
             self._memory(situation.memory),
             self.lexicon(situation.queries),
+            self.lexicon(situation.searched),
         )
-        arrays = {}
-        for name, size, numbers in zip(READ, sizes, texts, strict=True):
+        arrays = {"left": np.array(situation.left, np.int32)} if settings.history else {}
+        for name, size, numbers in zip(self._read, sizes, texts, strict=False):
             arrays[name] = np.zeros(size, np.int32)
-            arrays[name][: len(numbers)] = numbers
+            arrays[name][: len(numbers)] = numbers[:size]
         return arrays
 
     def of_arrays(self, arrays: Mapping[str, Tensor]) -> Batch:
         """The batch of arrays from `__call__`, N of each, without columns of padding alone."""
-        question, memory, queries = (
-            array[:, : max(least, int((array > 0).any(0).sum()))]
-            for array, least in ((arrays[name].cpu().numpy(), least) for name, least in zip(READ, (1, 1, 0)))
-        )
-        return self._batch(question, memory, queries)
+        texts = []
+        for name, least in zip(self._read, (1, 1, 0, 0), strict=False):
+            array = arrays[name].cpu().numpy()
+            texts.append(array[:, : max(least, int((array > 0).any(0).sum()))])
+        count = len(texts[0])
+        if not self.settings.history:
+            return self._batch([*texts, np.zeros((count, 0), np.int32)], np.zeros(count))
+        return self._batch(texts, arrays["left"].cpu().numpy())
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        return READ if self.settings.history else READ[:3]
 
     def cut(self, memory: Sequence[str]) -> int:
         """The tokens that are cut off at the beginning of a memory."""
@@ -180,8 +208,7 @@ class Inputs:
         joined = numbers[0] if len(numbers) == 1 else np.concatenate([*numbers, np.zeros(0, np.int32)])
         return joined[-self.settings.memory_tokens :]
 
-    def _batch(self, question: NDArray[Any], memory: NDArray[Any], queries: NDArray[Any]) -> Batch:
-        texts = question, memory, queries
+    def _batch(self, texts: Sequence[NDArray[Any]], left: NDArray[Any]) -> Batch:
         flat = np.concatenate([np.zeros(1, np.int32), *(text.ravel() for text in texts)])
         different, first, index = np.unique(flat, return_index=True, return_inverse=True)
         order = first.argsort()
@@ -195,6 +222,8 @@ class Inputs:
             question=own[0],
             memory=own[1],
             queries=own[2],
+            searched=own[3],
+            left=torch.from_numpy(left.astype(np.float32) / self.steps),
             rows=torch.from_numpy(lexicon.rows[numbers]),
             characters=torch.from_numpy(lexicon.characters[numbers]),
             vectors=torch.from_numpy(lexicon.vectors[numbers]),

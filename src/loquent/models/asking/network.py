@@ -32,6 +32,7 @@ class Network(nn.Module):
         listed = inputs.listed is not None
         self.encoder = _encoder(inputs)
         self.blocks = _stack(settings)
+        self.left = nn.Linear(1, settings.width) if settings.history else None
         words = inputs.slots if listed else len(inputs.lexicon.words) + 1
         self.heads = Heads(settings, inputs.plain + 1, words, listed=listed, critic=critic)
         own = settings.pointer == "stacks"
@@ -41,6 +42,8 @@ class Network(nn.Module):
         """The scores of commands and queries."""
         memory, question, words = self._states(batch)
         pooled = _pooled(memory, batch.real, self.settings.pool)
+        if self.left is not None:
+            pooled = pooled + self.left(batch.left[:, None])
         return self.heads(pooled, batch, memory, question, words)
 
     def point(self, batch: Batch) -> tuple[Float[Tensor, "N L"], Float[Tensor, "N L"]]:

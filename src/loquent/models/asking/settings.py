@@ -43,6 +43,11 @@ class NetworkSettings:
         False,
         "mark the tokens of the memory that occur in the question (arXiv:1704.00051 sec. 3.2)",
     )
+    history: bool = setting(
+        False,
+        "read the commands left, and mark the words that were searched for; without them the best command "
+        "repeats for ever where it changes no memory",
+    )
     width: int = setting(96, "size of the states", source=PAPER, low=2)
     heads: int = setting(1, "attention heads", source=CODE, low=1)
     encoder_blocks: int = setting(1, "blocks of the encoder of question and memory", source=CODE, low=0)
@@ -109,8 +114,9 @@ class NetworkSettings:
         for name in ("encoder_window", "window"):
             if getattr(self, name) % 2 == 0:
                 raise BadSetting(f"{name} = {getattr(self, name)} must be odd; add 1")
-        if self.encoder != "qanet" and (self.vectors or self.matches):
-            name = "vectors" if self.vectors else "matches"
+        unused = [name for name in ("vectors", "matches", "history") if getattr(self, name)]
+        if self.encoder != "qanet" and unused:
+            name = unused[0]
             raise BadSetting(
                 f"{name} = {getattr(self, name)!r} has no effect with encoder = {self.encoder!r}; remove it"
             )

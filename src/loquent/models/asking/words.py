@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -50,7 +50,8 @@ class Words(nn.Module):
 class QANet(nn.Module):
     """The paper's encoder: words, one stack for question and memory, attention between them.
 
-    With `matches`, a learned vector is added to each token of the memory that occurs in the question.
+    With `matches`, a learned vector is added to each token of the memory that occurs in the question; with
+    `history`, to each token of the question, and to each query, that was searched for.
     """
 
     def __init__(self, letters: int, settings: NetworkSettings) -> None:
@@ -67,6 +68,7 @@ class QANet(nn.Module):
         )
         self.attention = CrossAttention(settings.width, settings.dropout)
         self.match = nn.Parameter(torch.randn(settings.width) * 0.1) if settings.matches else None
+        self.done = nn.Parameter(torch.randn(settings.width) * 0.1) if settings.history else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """States of the memory f[N, L, d], of the question f[N, M, d], and of the queries f[N, C, d]."""
@@ -75,5 +77,14 @@ class QANet(nn.Module):
         if self.match is not None:
             same = (batch.memory[:, :, None] == batch.question[:, None]).any(2) & (batch.memory > 0)
             memory = memory + same[:, :, None] * self.match
+        queries = words[batch.queries]
+        if self.done is not None:
+            question = question + _searched(batch.question, batch) * self.done
+            queries = queries + _searched(batch.queries, batch) * self.done
         question = self.stack(question, asked)
-        return self.attention(self.stack(memory, real), question, real, asked), question, words[batch.queries]
+        return self.attention(self.stack(memory, real), question, real, asked), question, queries
+
+
+def _searched(numbers: Int[Tensor, "N T"], batch: Batch) -> Bool[Tensor, "N T 1"]:
+    """Whether a word was searched for."""
+    return ((numbers[:, :, None] == batch.searched[:, None]).any(2) & (numbers > 0))[:, :, None]

@@ -14,7 +14,7 @@ class State:
     cursor: the number of the current sentence.
     memory: the numbers of the last different sentences, oldest first; of equal sentences, the first's number.
     used: the commands so far, invalid ones and "stop" included.
-    searches, hits: the searches so far, and those that found their query.
+    searched, hits: the queries of the searches so far, and how many of them were found.
     last: the last command's search: (found, wrapped), or None if it was no search.
     ended: "" while the agent gives commands; then the name of the ending.
     answer: the answer after the game halted; None: there is none yet.
@@ -24,7 +24,7 @@ class State:
     cursor: int
     memory: tuple[int, ...]
     used: int = 0
-    searches: int = 0
+    searched: tuple[str, ...] = ()
     hits: int = 0
     last: tuple[bool, bool] | None = None
     ended: str = ""
@@ -36,7 +36,7 @@ class State:
         cursor: int,
         memory: tuple[int, ...],
         used: int = 0,
-        searches: int = 0,
+        searched: tuple[str, ...] = (),
         hits: int = 0,
         last: tuple[bool, bool] | None = None,
         ended: str = "",
@@ -44,5 +44,5 @@ class State:
     ) -> None:
         into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
         into["game"], into["cursor"], into["memory"], into["used"] = game, cursor, memory, used
-        into["searches"], into["hits"], into["last"] = searches, hits, last
+        into["searched"], into["hits"], into["last"] = searched, hits, last
         into["ended"], into["answer"] = ended, answer

@@ -170,16 +170,16 @@ class Reading(Task):
     def _go(self, state: State, move: Command, used: int) -> State:
         """The state after previous, next or a search."""
         game, cursor, memory = state.game, state.cursor, state.memory
-        document, searches, hits, last = game.document, state.searches, state.hits, None
+        document, searched, hits, last = game.document, state.searched, state.hits, None
         if move.verb == SEARCH:
             cursor, found, wrapped = self.find(document, cursor, move.text)
-            searches, hits, last = searches + 1, hits + found, (found, wrapped)
+            searched, hits, last = (*searched, move.text), hits + found, (found, wrapped)
         else:
             cursor = (cursor + (1 if move.verb == NEXT else -1)) % len(document.ranges)
         number = document.first_equal[cursor]
         if number not in memory:
             memory = (*memory, number)[-self._slots :]
-        return State(game, cursor, memory, used, searches, hits, last)
+        return State(game, cursor, memory, used, searched, hits, last)
 
     def _halted(self, state: State, why: str, text: str, rewards: Record, answer: str = "") -> Outcome:
         """The outcome when the agent stops or has no command left: the reward for the memory."""
@@ -244,6 +244,7 @@ class Reading(Task):
             queries=queries,
             sentence=sentences[state.cursor],
             memory=tuple([sentences[i] for i in state.memory]),
+            searched=state.searched,
             left=self._steps - state.used,
             found=last[0] if last is not None and self._exposed else None,
         )
@@ -251,7 +252,7 @@ class Reading(Task):
             fields = fields.with_(
                 ended=state.ended,
                 sufficient=self.sufficient(state),
-                searches=state.searches,
+                searches=len(state.searched),
                 hits=state.hits,
                 answer=state.answer,
             )
@@ -314,7 +315,7 @@ class Reading(Task):
 
 def _moved(state: State, used: int) -> State:
     """The state after a command that moves nothing."""
-    return State(state.game, state.cursor, state.memory, used, state.searches, state.hits)
+    return State(state.game, state.cursor, state.memory, used, state.searched, state.hits)
 
 
 def _spec(chosen: settings.Options) -> TaskSpec:
