@@ -15,6 +15,9 @@ from loquent.core.live import Live
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
+from loquent.models.asking.heads import Rows
+from loquent.models.asking.network import Network
+from loquent.models.asking.noisy import Noisy
 from loquent.training import checkpoint
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.trainer import Trainer
@@ -170,6 +173,29 @@ def test_the_learning_rate_falls_to_a_tenth(tmp_path):
         trainer.update()
         rates.append(trainer.algorithm.optimizer.optimizer.param_groups[0]["lr"])
     assert rates == pytest.approx([0.004, 0.004 * 0.7, 0.004 * 0.4])
+
+
+def test_i_19_noise_is_drawn_again_for_each_act_and_each_network_of_a_gradient_step(tmp_path, monkeypatch):
+    noisy = {"noisy": True, "explore_first": 0.0, "explore_last": 0.0, "n_step": 1, "target_every": 3}
+    trainer = Trainer(recipes.load(write(tmp_path, algorithm={**noisy, "learning_starts": 1})))
+    learner, seeds = trainer.algorithm, {"own": [], "target": []}
+
+    def recorded(network, batch, forward=Network.forward):
+        drawn = [layer.seed for layer in network.heads.modules() if isinstance(layer, Noisy | Rows)]
+        assert len(set(drawn)) == len(drawn) > 4
+        assert None not in drawn
+        seeds["target" if network is learner.target else "own"].append(tuple(drawn))
+        return forward(network, batch)
+
+    monkeypatch.setattr(Network, "forward", recorded)
+    for _ in range(2):
+        trainer.update()
+    assert len(seeds["target"]) > 2
+    assert len(seeds["own"]) > 2 * learner.learned
+    assert len(set(seeds["target"])) == len(seeds["target"])
+    assert len(set(seeds["own"])) == len(seeds["own"])
+    assert set(seeds["own"]).isdisjoint(seeds["target"])
+    assert learner.copied == learner.finished // 3 > 0
 
 
 EXTRAS = {

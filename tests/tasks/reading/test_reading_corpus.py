@@ -9,10 +9,12 @@ import warnings
 from itertools import pairwise
 
 import pytest
+from harvard import play
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loquent
+from loquent import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.reading.corpus import squad
@@ -191,7 +193,10 @@ def items(numbers):
 
 
 def test_any_file_in_squads_form_is_split_by_paragraph(tmp_path):
-    path = written(tmp_path / "mine.json", [article(i) for i in range(100)])
+    articles = [article(i) for i in range(100)]
+    for question in (question for each in articles[:2] for question in each["paragraphs"][0]["qas"]):
+        question["id"] = None  # as if it had none
+    path = written(tmp_path / "mine.json", articles)
     world = loquent.task("reading", source="squad", path=str(path))
     contexts = {split: {row["context"] for row in world.rows(split)} for split in world.spec.splits}
     assert sum(map(len, contexts.values())) == 100
@@ -315,6 +320,26 @@ def test_i_24_newsqa(tmp_path):
     assert world.game(found[1]).golds == ("Short",)
 
 
+@pytest.mark.parametrize("splitter", ["imrc", "whole"])
+def test_an_answer_of_newsqa_may_go_on_into_the_next_sentence(splitter, tmp_path):
+    rows = [
+        ("a", "Ada built it . Ben sold it .", "what ?", "2:5"),
+        ("b", "Ada built it . Ben sold it .", "what ?", "1:4"),
+        ("c", f"Ada built it . {LONG} . Ben sold it .", "what ?", "2:7"),
+        ("d", "Ada built it . Ben sold it .", "what ?", "3:4,1:2"),
+    ]
+    newsqa(tmp_path, rows)
+    world = loquent.task("reading", source="newsqa", path=str(tmp_path), splitter=splitter)
+    with pytest.warns(Remark, match="1 questions whose answer is in a sentence of more than 100 tokens"):
+        found = world.rows("train")
+    assert [row["answers"][-1] for row in found] == ["it . Ben", "built it .", "built"]
+    rewards = [
+        [dict(play(world, world.start(row, Key(0)), *commands)[-1].rewards) for row in found[:2]]
+        for commands in (["stop"], ["next", "stop"])
+    ]
+    assert rewards == [[{"sufficient": 0.0}, {"sufficient": 1.0}], [{"sufficient": 1.0}, {"sufficient": 1.0}]]
+
+
 @pytest.mark.parametrize(
     ("row", "header", "problem"),
     [
@@ -333,7 +358,6 @@ def test_malformed_newsqa(tmp_path, row, header, problem):
 def test_a_stand_in_for_newsqa(beside):
     folder = beside / "data" / "newsqa_standin_onestopqa" / "split_data"
     world = loquent.task("reading", source="newsqa", path=str(folder), splitter="whole")
-    with pytest.warns(Remark, match="left out"):
-        rows = world.rows("train")
-    assert len(rows) > 400
+    rows = [row for split in world.spec.splits for row in world.rows(split)]
+    assert len(rows) == 1458  # all of them: no sentence is too long
     assert all(world.game(row).needles for row in rows)

@@ -60,7 +60,9 @@ class DQNSettings(Shared):
 
     games: int = setting(20, "live games at a time", source=CODE, low=1)
     steps: int = setting(
-        2000, "commands in one update, over all games; checkpoints and evaluations come between", low=1
+        2000,
+        "commands and answers in one update, over all games; checkpoints and evaluations come between",
+        low=1,
     )
     anneal: bool = setting(
         False, "whether the learning rate falls, linearly with the updates, to a tenth of itself at the end"

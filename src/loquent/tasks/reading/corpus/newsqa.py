@@ -24,10 +24,13 @@ COLUMNS = ("story_text", "question", "answer_token_ranges")
 RANGE = re.compile(r"(\d{1,9}):(\d{1,9})")
 MOST_TOKENS = 1500  # of a story, as in the paper's code
 LONGEST = 100  # tokens of a sentence, as in the paper's code
+Story = tuple[
+    tuple[Span, ...], tuple[Span, ...]
+]  # the characters of the sentences kept, and of those removed
 NO_ANSWER, OUTSIDE = "without an answer", "whose answer is outside the story"
 LONG, CUT = (
     f"with a story of more than {MOST_TOKENS:,} tokens",
-    f"whose answer is in a sentence of more than {LONGEST} tokens",
+    f"whose answer is in a sentence of more than {LONGEST} tokens, or a delimiter",
 )
 
 
@@ -35,8 +38,9 @@ def splits(path: Path, splitter: str) -> dict[str, list[Item]]:
     """The questions of the three files by split.
 
     As in the paper's code, questions without an answer, with a first answer outside the story or with a story
-    of more than 1,500 tokens are left out, and sentences of more than 100 tokens are removed. A question
-    whose answers are all in removed sentences is left out too. A Remark counts what is left out.
+    of more than 1,500 tokens are left out, and sentences of more than 100 tokens are removed. An answer counts
+    that reads on from one sentence into the next, or over the delimiter at its end. A question whose answers
+    all stand in removed sentences, or are delimiters alone, is left out. A Remark counts what is left out.
 
     Raises:
         BadRow: a file or a row is bad; names file and line. BadSetting: the folder has no such file.
@@ -44,7 +48,7 @@ def splits(path: Path, splitter: str) -> dict[str, list[Item]]:
     if not path.is_dir():
         raise BadSetting(f"path = {str(path)!r} is no folder; it must hold train.csv, dev.csv and test.csv")
     found, left_out = {}, Counter[str]()
-    stories: dict[tuple[str, str], tuple[Span, ...]] = {}
+    stories: dict[tuple[str, str], Story] = {}
     for split, file in placed.files(path, (".csv",)).items():
         items = []
         for line, record in csv_rows(file):
@@ -65,7 +69,7 @@ def _fields(
     line: int,
     record: Mapping[str, str],
     splitter: str,
-    stories: dict[tuple[str, str], tuple[Span, ...]],
+    stories: dict[tuple[str, str], Story],
 ) -> dict[str, object] | str:
     """The fields of a row, or the reason why it is left out."""
     for name in COLUMNS:
@@ -90,10 +94,11 @@ def _fields(
             golds.append((spans[first][0], spans[last - 1][1]))
         elif not golds:
             return OUTSIDE
-    places = stories.get((text, splitter))
-    if places is None:
-        places = stories[text, splitter] = _places(text, spans, splitter)
-    golds = [(a, b) for a, b in golds if any(start <= a and b <= end for start, end in places)]
+    story = stories.get((text, splitter))
+    if story is None:
+        story = stories[text, splitter] = _story(text, spans, splitter)
+    places, removed = story
+    golds = [gold for gold in golds if _stands_in(gold, places) and not _stands_in(gold, removed)]
     if not golds:
         return CUT
     answers = [{"text": text[a:b], "answer_start": a} for a, b in golds]
@@ -106,7 +111,16 @@ def _fields(
     }
 
 
-def _places(text: str, spans: list[Span], splitter: str) -> tuple[Span, ...]:
-    """The character offsets of the sentences of a story that are short enough."""
+def _story(text: str, spans: list[Span], splitter: str) -> Story:
+    """The sentences of a story that are short enough, and the others."""
     ranges = SPLITTERS[splitter]([text[start:end] for start, end in spans])
-    return tuple((spans[a][0], spans[b - 1][1]) for a, b in ranges if b - a <= LONGEST)
+    kept, removed = (
+        tuple((spans[a][0], spans[b - 1][1]) for a, b in ranges if (b - a <= LONGEST) is short)
+        for short in (True, False)
+    )
+    return kept, removed
+
+
+def _stands_in(gold: Span, places: tuple[Span, ...]) -> bool:
+    """Whether a part of an answer stands in one of some sentences."""
+    return any(gold[0] < end and start < gold[1] for start, end in places)

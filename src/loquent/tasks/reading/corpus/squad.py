@@ -121,7 +121,9 @@ def read(path: Path) -> list[Item]:
             if not answers:
                 unanswered += 1
                 continue
-            id = question.get("id", f"{path.name.split('.')[0]}-{len(items)}")
+            id = question.get("id")
+            if id is None:
+                id = f"{path.name.split('.')[0]}-{len(items)}"
             fields = {"context": context, "question": question.get("question"), "answers": answers}
             items.append(Item(where, str(id), article, fields))
     if unanswered:
