@@ -141,3 +141,12 @@ def test_the_summary_by_hand():
     assert summary([(fields, wrong)], 20)["steps_mean"] == 2
     assert set(better_when_larger(summary(ended, 20))) == {"sufficient", "found_rate", "f1", "em", "f1_info"}
     assert summary([], 20) == {}
+
+
+def test_searches_are_counted_with_their_queries():
+    """Invalid commands and moves are no searches."""
+    world = task()
+    steps = play(world, start(world), "ctrl+f 2011", "next", "ctrl+f", "ctrl+f Harvard", "stop")
+    searched = [step.observation.fields["searched"] for step in steps]
+    assert searched == [("2011",)] * 3 + [("2011", "harvard")] * 2
+    assert (steps[-1].observation.fields["searches"], steps[-1].observation.fields["hits"]) == (2, 2)
