@@ -38,9 +38,9 @@ def splits(path: Path, splitter: str) -> dict[str, list[Item]]:
     """The questions of the three files by split.
 
     As in the paper's code, questions without an answer, with a first answer outside the story or with a story
-    of more than 1,500 tokens are left out, and sentences of more than 100 tokens are removed. An answer counts
-    that reads on from one sentence into the next, or over the delimiter at its end. A question whose answers
-    all stand in removed sentences, or are delimiters alone, is left out. A Remark counts what is left out.
+    of more than 1,500 tokens are left out, and sentences of more than 100 tokens are removed. An answer may
+    read on from one sentence into the next, or over the delimiter at its end. A question whose answers all
+    stand in removed sentences, or are delimiters alone, is left out. A Remark counts what is left out.
 
     Raises:
         BadRow: a file or a row is bad; names file and line. BadSetting: the folder has no such file.
