@@ -12,12 +12,16 @@ from letters import actor, mean_share, one_update, parameters, same, scored, thr
 
 from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.policy_gradient import ppo
+from loquent.algorithms.policy_gradient.a2c import A2C
+from loquent.algorithms.policy_gradient.grpo import GRPO
 from loquent.algorithms.policy_gradient.nlpo import NLPO
 from loquent.algorithms.policy_gradient.ppo import PPO, Config
 from loquent.core.algorithm import Algorithm
 from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.decode.loop import Decoding
+from loquent.models.score import tokens
+from output_products import OutputProducts
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
 
@@ -249,3 +253,24 @@ def test_a_warm_up_trains_the_critic_alone():
     assert moved() == {"critic", "policy"}
     with pytest.raises(BadSetting, match="critic_warmup = 1"):
         Config(critic_warmup=1, value_coefficient=0.0)
+
+
+@pytest.mark.parametrize("kind", [PPO, NLPO, A2C, GRPO])
+def test_learners_compute_the_logits_once(kind, monkeypatch):
+    """With a bonus for the entropy they are computed again; a critic that learns alone needs no gradient."""
+    monkeypatch.setattr(tokens, "WHOLE", 0)
+
+    def products(**settings):
+        model = actor(critic="none" if kind is GRPO else "network")
+        algorithm = kind(kind.Config(**settings), model)
+        batch = algorithm.prepare(scored(algorithm, model, 8))
+        with OutputProducts(model.policy.lm_head.weight) as counted:
+            logs = algorithm.update(model, batch)
+        return counted.count / logs["gradient/steps"]
+
+    assert products() == 2  # the logits, and the gradient by the states
+    if kind is not GRPO:
+        assert products(entropy_coefficient=0.01) == 3
+    if kind in (PPO, NLPO):
+        assert products(critic_warmup=1) == 1
+        assert products(critic_warmup=1, entropy_coefficient=0.01) == 1

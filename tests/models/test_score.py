@@ -24,6 +24,7 @@ from loquent.models.score.tokens import (
 from loquent.models.support import entropy, restricted_logprob
 from loquent.pretrained import build
 from loquent.pretrained.output import Product
+from output_products import OutputProducts
 
 MODELS = {"gpt2": gpt2, "llama": llama, "gemma2": partial(built, "gemma2"), "bert": partial(built, "bert")}
 
@@ -134,6 +135,23 @@ def test_a_second_derivative_of_losses_in_one_pass_is_refused():
     with pytest.raises(LoquentError, match="no second derivatives"):
         torch.autograd.grad(found.sum(), states, create_graph=True)
     assert torch.autograd.grad(found.sum(), states)[0].shape == (5, 3)
+
+
+def test_equal_weights_need_one_pass_over_the_logits(monkeypatch):
+    """Per chunk the logits and the gradient by the states; with other weights both once more."""
+    module = gpt2()
+    batch = scored(module)
+    n = int(batch.is_action.sum())
+    chunks_of(monkeypatch, VOCABULARY * 7)
+    chunks, weights = -(-n // 7), torch.linspace(0.5, 2.0, n, dtype=torch.float64)
+    for weight, products in ((torch.tensor(1.0), 2), (weights, 4)):
+        with OutputProducts(module.lm_head.weight) as counted:
+            found, _ = action_losses(module, batch, lambda scores, here: -scores.drawn)
+            (weight * found).sum().backward()
+        assert counted.count == products * chunks
+    with torch.no_grad(), OutputProducts(module.lm_head.weight) as counted:
+        action_losses(module, batch, lambda scores, here: -scores.drawn)
+    assert counted.count == chunks
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -145,7 +145,8 @@ class ActorCritic(OnPolicy):
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
         """The loss as "total", and the logged values: a number for each action token."""
         hidden, value = model(batch, want_values=True, wanted=deciding(batch))  # one forward pass per network
-        policy, scores = self._policy_loss(model, batch, hidden)
+        with torch.set_grad_enabled(self.learns_policy and torch.is_grad_enabled()):
+            policy, scores = self._policy_loss(model, batch, hidden)
         new, old = self.logprobs(scores, batch)
         measured = self.surrogate(new, old, of(batch.advantage, batch.is_action))[1]
         critic = self.critic_loss(value, batch)
