@@ -16,7 +16,7 @@ from references.generate import generate
 
 from loquent.core.seeding import Key
 from loquent.models.decode.loop import Decoding, decode
-from loquent.pretrained import gpt2
+from loquent.pretrained.forward import choice
 
 LIVE = 64
 # of the largest logit: some units in the last place
@@ -98,10 +98,10 @@ def agreement(
 
 @contextmanager
 def generic(wanted: bool) -> Iterator[None]:
-    """Without our forward pass inside, where `wanted`: what any other model gets."""
-    serves = gpt2.serves
-    gpt2.serves = (lambda module: False) if wanted else serves
+    """Without our forward passes inside, where `wanted`: what any other model gets."""
+    passes = choice.PASSES
+    choice.PASSES = () if wanted else passes
     try:
         yield
     finally:
-        gpt2.serves = serves
+        choice.PASSES = passes

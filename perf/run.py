@@ -45,10 +45,10 @@ BENCHMARKS = {
         "the same, drawn from the 50 likeliest tokens", "decoding", "decoding", 1.7, {"top_k": 50}
     ),
     "decode-own-forward": Benchmark(
-        "the same, by the model's own forward pass", "decoding", "decoding", 1.15, {"own_forward": True}
+        "a GPT-2-shaped model by its own forward pass", "decoding", "decoding", 1.15, {"own_forward": True}
     ),
     "decode-llama": Benchmark(
-        "a Llama-shaped model, by its own forward pass", "decoding", "decoding", 1.15, {"shape": "llama"}
+        "a Llama-shaped model, our forward pass", "decoding", "decoding", 1.15, {"shape": "llama"}
     ),
     "decode-ragged": Benchmark(
         "512 prompts, answers end uniformly between 4 and 48 tokens",

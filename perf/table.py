@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "speed.md", ROOT / "docs" / "results" / "speed.jsonl"
-MODELS = ["models/decode", "models/support.py", "pretrained/gpt2.py", "pretrained/dropout.py"]
+MODELS = ["models/decode", "models/support.py", "pretrained/forward"]
 LEARNING = [*MODELS, "models/score", "models/values/chunked.py", "algorithms/shared", "rollout/loop.py"]
 MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "decode": MODELS,
@@ -31,7 +31,7 @@ MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "blocks": ["tasks/blocks", "core/task.py"],
     "metric": ["metrics"],
     "learn": [*LEARNING, "algorithms/policy_gradient"],
-    "dropout": ["pretrained/gpt2.py", "pretrained/dropout.py"],
+    "dropout": ["pretrained/forward"],
     "equal": MODELS,
     "prefill": MODELS,
     "answers": MODELS,

@@ -51,10 +51,12 @@ def prefill(size: str, *, rows: int = 128, wide: int = 512) -> Work:
 
     from memory import memory
 
+    from loquent.models.decode.rows import rows_of
     from loquent.models.decode.slots import Slots
 
     workloads.CONTEXT = 1024
-    slots = Slots(workloads.network(size), 0, rows, wide)
+    slots = rows_of(workloads.network(size), 0, rows, wide)
+    assert isinstance(slots, Slots)
     prompts = workloads.prompts(size, rows, wide)
 
     @torch.inference_mode()

@@ -27,8 +27,8 @@ def gpt2(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu", dropout=0
     return module.to(device, getattr(torch, dtype)).eval()
 
 
-def llama(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu"):
-    from transformers import LlamaConfig, LlamaForCausalLM
+def llama(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu", family="Llama"):
+    import transformers
 
     marks = {"bos_token_id": END, "eos_token_id": END, "pad_token_id": None}
     sizes = {
@@ -38,13 +38,16 @@ def llama(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu"):
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
     }
+    more = {"num_key_value_heads": 2, "max_position_embeddings": 64, "initializer_range": 0.3, "head_dim": 8}
+    config = getattr(transformers, f"{family}Config")(**sizes, **marks, **more)
     with borrowed(Key(seed, ("llama",))):
-        module = LlamaForCausalLM(
-            LlamaConfig(
-                **sizes, **marks, num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.3
-            )
-        )
+        module = getattr(transformers, f"{family}ForCausalLM")(config)
     return module.to(device, getattr(torch, dtype)).eval()
+
+
+def gemma(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu"):
+    """A network without a forward pass of ours, which is decoded with the cache of any model."""
+    return llama(dtype, vocabulary, seed, device, "Gemma")
 
 
 def prompts_of(n, seed=0, vocabulary=VOCABULARY, longest=9):

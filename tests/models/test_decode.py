@@ -3,7 +3,19 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gpt2, keys_of, kinds, llama, prompts_of
+from small_models import (
+    DEVICES,
+    END,
+    VOCABULARY,
+    batch_of,
+    drawn,
+    gemma,
+    gpt2,
+    keys_of,
+    kinds,
+    llama,
+    prompts_of,
+)
 
 from loquent import pretrained
 from loquent.core.seeding import Key
@@ -15,7 +27,7 @@ from loquent.models.score.tokens import action_scores
 from loquent.models.support import Trie, restricted_logprob
 
 KINDS = list(kinds(gpt2()))
-MODELS = {"gpt2": gpt2, "llama": llama}
+MODELS = {"gpt2": gpt2, "gemma": gemma}
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +182,7 @@ def test_a_row_uses_its_keys_stream_one_uniform_a_token():
 
 
 def test_uncached_rows_say_the_same(monkeypatch):
-    module, prompts = llama(), prompts_of(12)
+    module, prompts = gemma(), prompts_of(12)
     assert isinstance(rows.rows_of(module, END, 4, 60), cache.Cached)
     wanted = drawn(module, prompts, {"live": 5})
     monkeypatch.setattr(rows, "serves", lambda module, gives: False)

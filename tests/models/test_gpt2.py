@@ -12,7 +12,8 @@ from loquent.core.seeding import Key
 from loquent.models.decode import cache, slots
 from loquent.models.decode import rows as choice_of_rows
 from loquent.models.decode.loop import _without_gaps
-from loquent.pretrained import gpt2 as ours
+from loquent.pretrained.forward import choice
+from loquent.pretrained.forward import gpt2 as ours
 
 
 def variant(**options):
@@ -83,23 +84,23 @@ def test_states_where_they_are_wanted(many):
     module, tokens = gpt2(), tokens_of()
     wanted = torch.from_numpy(Key(1, ("wanted",)).generator().random(tokens.shape) < many)
     gradients = []
-    for states in (whole(module, tokens), ours.hidden_where(module.transformer, tokens, wanted)):
+    for states in (whole(module, tokens), choice.hidden_where(ours, module.transformer, tokens, wanted)):
         module.zero_grad()
         states[wanted].square().sum().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in module.transformer.parameters()]))
         assert near(states[wanted], whole(module, tokens)[wanted], 1e-10)
     assert near(*gradients, 1e-8)
     assert pretrained.hidden(module, tokens, wanted)[wanted].equal(
-        ours.hidden_where(module.transformer, tokens, wanted)[wanted]
+        choice.hidden_where(ours, module.transformer, tokens, wanted)[wanted]
     )
-    left_out = ours.hidden_where(module.transformer, tokens, wanted)[~wanted]
+    left_out = choice.hidden_where(ours, module.transformer, tokens, wanted)[~wanted]
     assert bool(len(left_out) and (left_out == 0).any()) == (many < 0.7)  # so something was saved
 
 
 def test_nothing_wanted_is_no_error():
     module, tokens = gpt2(), tokens_of()
-    assert ours.hidden_where(
-        module.transformer, tokens, torch.zeros_like(tokens, dtype=torch.bool)
+    assert choice.hidden_where(
+        ours, module.transformer, tokens, torch.zeros_like(tokens, dtype=torch.bool)
     ).shape == (3, 11, 32)
 
 
@@ -168,7 +169,11 @@ def test_hooks_see_every_pass():
 
 
 def rows_three_ways(module, rows=6, columns=40):
-    return [slots.Slots(module, END, rows, columns), cache.Cached(module, END), cache.Uncached(module, END)]
+    return [
+        slots.Slots(ours, module, END, rows, columns),
+        cache.Cached(module, END),
+        cache.Uncached(module, END),
+    ]
 
 
 @torch.inference_mode()
@@ -216,7 +221,7 @@ def test_ragged_answers_are_the_same_in_slots_and_without_a_cache(live, monkeypa
     module, prompts = gpt2(), prompts_of(40)
     stop = [(lambda ids, n=1 + 7 * i % 12: len(ids) >= n) for i in range(40)]
     found = drawn(module, prompts, {"live": live}, {"stop": stop})
-    monkeypatch.setattr(ours, "serves", lambda module: False)
+    monkeypatch.setattr(choice, "PASSES", ())
     monkeypatch.setattr(choice_of_rows, "serves", lambda module, gives: False)
     plain = drawn(module, prompts, {"live": live}, {"stop": stop})
     assert [a.tokens.ids.tolist() for a in found] == [a.tokens.ids.tolist() for a in plain]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gpt2, keys_of, llama, prompts_of
+from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gemma, gpt2, keys_of, prompts_of
 from small_values import counted, formula, ids_of, plainly, values_of
 
 from loquent.errors import BadModel, BadSetting
@@ -16,9 +16,9 @@ from loquent.models.decode.sampling import choose
 from loquent.models.score.acted import acting_scores
 from loquent.models.support import filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation, Shift, added, best_of_kl, kl, perturbed_logprob
-from loquent.pretrained import gpt2 as own_pass
+from loquent.pretrained.forward import choice
 
-MODELS = {"gpt2": gpt2, "llama": llama}
+MODELS = {"gpt2": gpt2, "gemma": gemma}
 KINDS = {
     "exponential": {"adv_beta": 2.0},
     "clipped": {"adv_beta": 4.0, "adv_clip": 0.0},
@@ -197,7 +197,7 @@ def test_cached_generation_is_that_of_full_recomputation(name, backbones, monkey
         assert ids_of(drawn(module, prompts, {"live": live}, perturbation=perturbation, stop=stop)) == ids_of(
             wanted
         )
-    monkeypatch.setattr(own_pass, "serves", lambda module: False)
+    monkeypatch.setattr(choice, "PASSES", ())
     monkeypatch.setattr(rows, "serves", lambda module, gives: False)
     plain = drawn(module, prompts, {"live": 4}, perturbation=perturbation, stop=stop)
     assert ids_of(plain) == ids_of(wanted)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import END, VOCABULARY, drawn, gpt2, keys_of, llama, prompts_of
+from small_models import END, VOCABULARY, drawn, gemma, gpt2, keys_of, prompts_of
 from small_values import counted, ids_of, values_of
 from transformers import LogitsProcessorList
 
@@ -17,7 +17,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import padded
 
-MODELS = {"gpt2": gpt2, "llama": llama}
+MODELS = {"gpt2": gpt2, "gemma": gemma}
 SAMPLING = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
 WITHIN = 1e-5  # `generate` gives its scores in float32, whatever the model is in
 MARKS = {"eos_token_id": END, "pad_token_id": END, "bos_token_id": END}

@@ -6,7 +6,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
-from loquent.pretrained import dropout, dropping, gpt2
+from loquent.pretrained.forward import dropout, dropping, gpt2
 
 RATES = {"embd_pdrop": 0.1, "attn_pdrop": 0.3, "resid_pdrop": 0.2}
 TOKENS = torch.tensor([[1, 5, 2, 7, 3, 4], [6, 2, 2, 1, 0, 0]])

@@ -9,7 +9,8 @@ import torch
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting, MissingExtra
-from loquent.pretrained import LanguageModel, build, gpt2, hidden, lora
+from loquent.pretrained import LanguageModel, build, hidden, lora
+from loquent.pretrained.forward import gpt2
 
 TEXTS = [f"the number {i} comes before the number {i + 1}" for i in range(40)]
 OPTIONS = {"rank": 3, "alpha": 6.0, "dropout": 0.0, "targets": (), "revision": "", "key": Key(1, ("lora",))}

@@ -18,8 +18,8 @@ from loquent.pretrained.classifier import (
     sequence_classifier,
 )
 from loquent.pretrained.devices import DTYPES, device, dtype, exact, threads
-from loquent.pretrained.dropout import dropping
 from loquent.pretrained.encoder import Encoder, load_encoder
+from loquent.pretrained.forward import dropping
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, prompt_room, save
 from loquent.pretrained.likelihood import nll, plain_ids, strided
 from loquent.pretrained.matching import match

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loquent.pretrained import gpt2, pairs
+from loquent.pretrained import pairs
+from loquent.pretrained.forward import hidden_where, pass_of
 from loquent.pretrained.torch_private import is_dropout
 
 
@@ -56,8 +57,9 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     inner = module.base_model
     if pairs.is_pair(inner):
         return pairs.hidden(inner, tokens, wanted)
-    if gpt2.serves(inner):
-        return gpt2.last_hidden(inner, tokens) if wanted is None else gpt2.hidden_where(inner, tokens, wanted)
+    own = pass_of(inner)
+    if own is not None:
+        return own.last_hidden(inner, tokens) if wanted is None else hidden_where(own, inner, tokens, wanted)
     inputs: dict[str, Any] = {
         "input_ids": tokens,
         "attention_mask": torch.ones_like(tokens),

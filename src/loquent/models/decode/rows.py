@@ -17,8 +17,9 @@ from loquent.models.decode.cache import Cached, Rows, Uncached, may_serve
 from loquent.models.decode.last import Gives
 from loquent.models.decode.paired import Paired
 from loquent.models.decode.slots import Slots
-from loquent.pretrained import gpt2, head
+from loquent.pretrained import head
 from loquent.pretrained.footprint import type_of_products
+from loquent.pretrained.forward import pass_of
 from loquent.pretrained.pairs import is_pair, source_ids
 
 # the configuration and the types of weights and products with which each model's cache passed the comparison
@@ -28,7 +29,7 @@ _passed: weakref.WeakKeyDictionary[nn.Module, tuple[str, torch.dtype, torch.dtyp
 
 
 def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> Rows:
-    """The rows for a model: slots if it is GPT-2-shaped, else a cache if it serves, else no cache.
+    """The rows for a model: slots if a forward pass of ours serves, else a cache if it serves, else no cache.
 
     Args:
         module: a causal model, or (gives "states") the trunk of one.
@@ -37,8 +38,9 @@ def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logi
     """
     if is_pair(module):
         return Paired(module, pad, gives) if pair_serves(module, gives) else Uncached(module, pad, gives)
-    if gpt2.serves(module):
-        return Slots(module, pad, rows, columns, gives)
+    own = pass_of(module)
+    if own is not None:
+        return Slots(own, module, pad, rows, columns, gives)
     return Cached(module, pad, gives) if serves(module, gives) else Uncached(module, pad, gives)
 
 

@@ -1,4 +1,4 @@
-"""The live rows of a GPT-2-shaped model or of its trunk.
+"""The live rows of a model or a trunk that a forward pass of ours serves.
 
 Keys and values are written in place into slots, and each step has a single query per row.
 """
@@ -6,6 +6,7 @@ Keys and values are written in place into slots, and each step has a single quer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,31 +15,40 @@ from torch import Tensor
 
 from loquent.models.decode.last import Gives, Last
 from loquent.models.decode.prompts import PREFILL, distinct, passes
-from loquent.pretrained import gpt2, padded
+from loquent.pretrained import padded
 from loquent.pretrained.footprint import type_of_products
+from loquent.pretrained.forward import Pass
 
 BLOCK = 64  # columns that slots grow by: growing copies the slots, and unused columns cost attention
 
 
 class Slots:
-    """The live rows of a GPT-2-shaped causal model: each has its own slot, filled from the first column on.
+    """The live rows of a causal model: each has its own slot, filled from the first column on.
 
     A row that leaves costs nothing, and a prompt that joins writes only its own keys and values. Attention
     covers complete slots with unwritten columns hidden, because a product over contiguous slots is several
     times faster than one over their written parts.
 
     Args:
+        own: the forward pass that serves the model.
         rows: the most live rows.
         columns: the longest row, in tokens that are read.
     """
 
-    def __init__(self, module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> None:
-        self.module, self.trunk, self.pad = module, module.base_model, pad
+    def __init__(
+        self, own: Pass, module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits"
+    ) -> None:
+        self.own, self.module, self.trunk, self.pad = own, module, module.base_model, pad
         self.columns, self.gives = columns, gives
-        attention, device = self.trunk.h[0].attn, module.device
-        dtype = type_of_products(module)  # that of the keys and values that will be written
-        empty = torch.zeros(rows, attention.num_heads, 0, attention.head_dim, dtype=dtype, device=device)
-        self.keys, self.values = [empty for _ in self.trunk.h], [empty for _ in self.trunk.h]
+        # the type of the keys and values that will be written
+        dtype, device = type_of_products(module), module.device
+        self.keys, self.values = (
+            [
+                torch.zeros(rows, heads, 0, width, dtype=dtype, device=device)
+                for heads, width in own.heads(self.trunk)
+            ]
+            for _ in range(2)
+        )
         self.mask = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=device)  # -inf at hidden columns
         self.length = torch.zeros(rows, dtype=torch.long, device=device)
         self.row = torch.arange(rows, device=device)
@@ -75,7 +85,7 @@ class Slots:
             (keys[new, :, :width], values[new, :, :width])
             for keys, values in zip(self.keys, self.values, strict=True)
         ]
-        states = gpt2.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)
+        states = self.own.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)
         self.mask[new] = -torch.inf
         self.mask[new, 0, 0, :width].masked_fill_(real, 0.0)
         self.length[new] = length
@@ -90,11 +100,7 @@ class Slots:
         self.used = min(self.used + 1, self.columns)
         self._grow(self.used)
         self.mask[self.row[:n], 0, 0, column] = 0
-        hidden = self.trunk.wte(ids) + self.trunk.wpe(column)
-        for block, keys, values in zip(self.trunk.h, self.keys, self.values, strict=True):
-            hidden = self._attend(block, hidden, keys[:n], values[:n], column)
-            hidden = hidden + gpt2.feed_forward(block, hidden)
-        return self._last(self.trunk.ln_f(hidden))
+        return self._last(self.own.step(self.trunk, ids, column, partial(self._attend, column)))
 
     def keep(self, index: Tensor) -> None:
         """Keep only the rows at `index`, in that order; rows that keep their place are not copied."""
@@ -120,13 +126,11 @@ class Slots:
             self.values = [F.pad(slots, (0, 0, 0, more)) for slots in self.values]
             self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
 
-    def _attend(self, block: Any, hidden: Tensor, keys: Tensor, values: Tensor, column: Tensor) -> Tensor:
-        """The hidden states plus the attention of one layer, with one query per row."""
-        n, attention = len(hidden), block.attn
-        parts = gpt2.product(attention.c_attn, block.ln_1(hidden)).view(
-            n, 3, attention.num_heads, attention.head_dim
-        )
-        keys[self.row[:n], :, column], values[self.row[:n], :, column] = parts[:, 1], parts[:, 2]
-        query = parts[:, 0, :, None] * attention.scaling
+    def _attend(self, column: Tensor, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Write a key and a value for each row, and mix the values that its query may read."""
+        n, heads = len(key), key.shape[1]
+        keys, values = self.keys[layer][:n], self.values[layer][:n]
+        keys[self.row[:n], :, column], values[self.row[:n], :, column] = key.to(keys.dtype), value
+        query = query.view(n, heads, -1, query.shape[2])  # heads that share keys are computed together
         weights = (torch.matmul(query, keys.transpose(2, 3)) + self.mask[:n]).softmax(-1)
-        return hidden + gpt2.product(attention.c_proj, torch.matmul(weights, values).view(n, -1))
+        return torch.matmul(weights, values).view(n, -1)

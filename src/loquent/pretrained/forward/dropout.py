@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from loquent.core.seeding import Key
 
@@ -50,6 +50,14 @@ def is_keyed() -> bool:
     return _stream.get() is not None
 
 
+def may_drop(part: nn.Module, rate: float, *, own: bool) -> bool:
+    """Whether our passes can compute a part that drops at a rate in training mode.
+
+    They can if nothing is dropped now, or if the part is one of their `own` places and a stream is set.
+    """
+    return not (part.training and rate > 0) or (own and is_keyed())
+
+
 def kept(shape: Sequence[int], rate: float, like: Tensor) -> tuple[Tensor, float]:
     """A mask of 0 and 1 in the type of `like`, and the factor 1 / (1 - rate) of kept units."""
     stream = _stream.get()
@@ -85,8 +93,12 @@ def attend(
     """Attention [B, heads, A, width] whose weights are dropped.
 
     Args:
+        query: [B, heads, A, width]; keys and values may have fewer heads, each for several adjacent ones.
         visible: which keys each query may read, bool, as [B, 1, A, T]; None: a causal mask.
     """
+    if query.shape[1] != keys.shape[1]:
+        shared = query.shape[1] // keys.shape[1]
+        keys, values = keys.repeat_interleave(shared, 1), values.repeat_interleave(shared, 1)
     weights = torch.matmul(query * scale, keys.transpose(2, 3))
     if visible is None:
         wide = weights.shape[-1]
