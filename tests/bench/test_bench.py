@@ -11,11 +11,12 @@ import pytest
 
 from loquent.bench import crew, runner
 from loquent.bench.evidence.verdicts import UNDECIDED
+from loquent.bench.work import Outcome
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
 from loquent.files import names
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 
 def bench(suite, out="out", **options):
@@ -203,9 +204,22 @@ def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(su
         assert found.rows[name].values == alone.rows[name].values
 
 
-def test_cores_are_counted():
+def test_cores_are_counted_as_far_as_memory_allows(monkeypatch):
     assert crew.cores(3) == 3
-    assert crew.cores() >= 1
+    monkeypatch.setattr(crew, "_available_cores", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for free, expected in ((None, 8), (100 << 30, 8), (5 << 30, 3), (1 << 30, 1)):
+        monkeypatch.setattr(crew.memory, "available", lambda free=free: free)
+        assert crew.cores() == expected
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert crew.cores() == 1
+
+
+def test_a_run_has_the_threads_of_finished_runs_or_the_number_that_is_asked_for(monkeypatch):
+    monkeypatch.setattr(crew, "_available_cores", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    ended = [Outcome("a", threads=3)]
+    assert [crew.threads(2), crew.threads(2, each=1), crew.threads(2, ended, 1)] == [4, 1, 3]
 
 
 def test_suites_are_listed(capsys):

@@ -202,7 +202,7 @@ def test_a_stopped_quickstart_continues_when_its_command_is_repeated(tmp_path, c
         return real(*args, say=stop, **options)
 
     out = tmp_path / "quick"
-    line = ["quickstart", "--out", out, "--profile", "smoke", "task.limit=200"]
+    line = ["quickstart", "--out", out, "--profile", "smoke", "--processes", "1", "task.limit=200"]
     with monkeypatch.context() as patch:
         patch.setattr(runner, "runs", until_the_base)
         assert "to go on, repeat the same command" in said(capsys, *line, code=130)

@@ -381,8 +381,10 @@ def test_a_wrong_key_in_a_file_names_file_and_line(folder, capsys):
 
 def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     out = tmp_path / "quick"
-    assert cli.main(["quickstart", "--out", str(out), "--profile", "smoke", "task.limit=200", "--json"]) == 0
+    line = ["quickstart", "--out", str(out), "--profile", "smoke", "--processes", "1", "task.limit=200"]
+    assert cli.main([*line, "--json"]) == 0
     found = last_line(capsys)
+    assert found["processes"] == 1
     assert [row["method"] for row in found["rows"]] == ["zero-shot", "supervised", "ppo", "nlpo", "ppo-no-kl"]
     assert all({"sentiment", "perplexity", "judge", "distinct_2"} <= set(row) for row in found["rows"])
     assert found["seconds"]
@@ -422,6 +424,8 @@ def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_pa
                 "smoke",
                 "--seeds",
                 "2",
+                "--processes",
+                "1",
                 "task.limit=200",
                 "--json",
             ]
@@ -481,15 +485,17 @@ def test_a_folder_of_any_name_is_a_path_in_an_override(name):
     assert recipes.load("reviews_ppo", [override("model.path", name)]).model.path == name
 
 
-def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_path, capsys):
+def test_quickstart_takes_any_folder_any_processes_and_settings_of_the_zero_shot_stage(tmp_path, capsys):
     tables = {}
-    for folder, more in (("a: b", []), ("123", ["zero-shot:decoding.max_new_tokens=1"])):
+    for folder, processes, more in (("a: b", "2", []), ("123", "1", ["zero-shot:decoding.max_new_tokens=1"])):
         line = [
             "quickstart",
             "--out",
             str(tmp_path / folder),
             "--profile",
             "smoke",
+            "--processes",
+            processes,
             "task.limit=200",
             *more,
             "--json",
@@ -498,4 +504,4 @@ def test_quickstart_takes_any_folder_and_settings_of_the_zero_shot_stage(tmp_pat
         tables[folder] = {row.pop("method"): row for row in last_line(capsys)["rows"]}
     one, other = tables.values()
     assert other.pop("zero-shot")["words"] <= 1 < one.pop("zero-shot")["words"]
-    assert one == other  # and no other stage's
+    assert one == other, "neither another stage's settings nor the number of processes change a number"

@@ -1,7 +1,7 @@
 """Make the jobs of a suite in order, several at once in worker processes.
 
-A worker makes many jobs, so it imports the libraries once. If a worker dies, its job fails and a new worker
-takes its place.
+A worker makes many jobs, so it imports the libraries once, while the first job runs. If a worker dies, its
+job fails and a new worker takes its place.
 """
 
 from __future__ import annotations
@@ -11,31 +11,41 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from typing import Any
+
+from tqdm import tqdm
 
 from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
 from loquent.bench.work import Outcome, finished, make
 from loquent.core.guards.terminal import guard
+from loquent.machine import memory
 from loquent.pretrained import devices
 
 Report = Callable[[Job | SetJob, Outcome], None]
 
+MEMORY = 3 << 29  # bytes of a process by default: torch, and a model of some million parameters that learns
+
 
 def run(
-    jobs: Sequence[Job | SetJob], processes: int, report: Report, *, progress: bool = False
+    jobs: Sequence[Job | SetJob],
+    processes: int,
+    report: Report,
+    *,
+    threads_each: int = 0,
+    progress: bool = False,
 ) -> dict[str, Outcome]:
     """Make the jobs that are not finished; returns the outcome of every job by its key.
 
     A job that needs a failed job is not made; its outcome is a failure. All runs have the same number of
-    threads, that of the finished runs if there are any, else a share of the cores.
+    threads, that of the finished runs if there are any, else `threads_each`, else a share of the cores.
 
     Args:
         jobs: each job after the jobs that it needs.
         processes: the number of jobs made at once; 1 makes all of them in this process.
         report: called with each job and its outcome.
-        progress: show progress bars of the runs made in this process.
+        progress: show the progress bar of a run while no other run can be made.
 
     Raises:
         BadCheckpoint: a folder holds a run of other settings; raised before any job is made.
@@ -45,11 +55,11 @@ def run(
         if job.key in outcomes:
             report(job, outcomes[job.key])
     missing = [job for job in jobs if job.key not in outcomes]
-    count = threads(processes, outcomes.values())
+    count = threads(processes, outcomes.values(), threads_each)
     if min(processes, len(missing)) <= 1:
         made = _make_here(missing, outcomes, count, progress)
     else:
-        made = _make_in_workers(missing, outcomes, processes, count)
+        made = _make_in_workers(missing, outcomes, processes, count, progress)
     for job, outcome in made:
         outcomes[job.key] = outcome
         report(job, outcome)
@@ -59,22 +69,29 @@ def run(
 def cores(processes: int = 0) -> int:
     """The number of processes to use.
 
-    0 stands for one process per available core, or for one process if there is a GPU.
+    0 stands for one process per available core, but no more than fit into the available memory with 1.5 GiB
+    each. With a GPU it stands for one process.
     """
     import torch
 
-    return processes or (1 if torch.cuda.is_available() else _available_cores())
+    if processes or torch.cuda.is_available():
+        return processes or 1
+    free = memory.available()
+    return _available_cores() if free is None else max(1, min(_available_cores(), free // MEMORY))
 
 
-def threads(processes: int, outcomes: Iterable[Outcome] = ()) -> int:
+def threads(processes: int, outcomes: Iterable[Outcome] = (), each: int = 0) -> int:
     """The number of torch's threads in every run.
 
-    It is the number that all finished runs had. If that is unknown or not unique, it is the number of cores
-    per process, at most OMP_NUM_THREADS if that is set. A checkpoint made with another number is refused.
+    It is the number that all finished runs had. If that is unknown or not unique, it is `each`. If that is 0,
+    it is the number of cores per process, at most OMP_NUM_THREADS if that is set. A checkpoint made with
+    another number is refused.
     """
     recorded = {outcome.threads for outcome in outcomes} - {0}
     if len(recorded) == 1:
         return recorded.pop()
+    if each:
+        return each
     share = max(1, _available_cores() // processes)
     return min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
 
@@ -107,24 +124,28 @@ def _blocked(job: Job | SetJob, outcomes: dict[str, Outcome]) -> Outcome | None:
 
 
 def _make_in_workers(
-    jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], processes: int, count: int
+    jobs: Sequence[Job | SetJob], outcomes: dict[str, Outcome], processes: int, count: int, progress: bool
 ) -> Iterator[tuple[Job | SetJob, Outcome]]:
     """Make jobs in worker processes; a job begins when the jobs that it needs have ended."""
     waiting = list(jobs)
     size = min(processes, len(waiting))
     idle, busy = [_Worker(count) for _ in range(size)], dict[Any, _Worker]()
     try:
+        for worker in idle:
+            worker.start()
         while waiting or busy:
             for job in list(waiting):
                 blocked = _blocked(job, outcomes)
                 if blocked:
                     waiting.remove(job)
                     yield job, blocked
-                elif idle and all(key in outcomes for key in job.needs):
-                    waiting.remove(job)
-                    worker = idle.pop()
-                    worker.begin(job)
-                    busy[worker.pipe] = worker
+            ready = [job for job in waiting if all(key in outcomes for key in job.needs)]
+            alone = progress and not busy and len(ready) == 1
+            for job, worker in zip(ready, list(idle), strict=False):
+                waiting.remove(job)
+                idle.remove(worker)
+                worker.begin(job, alone)
+                busy[worker.pipe] = worker
             for pipe in connection.wait(list(busy)) if busy else ():
                 worker = busy.pop(pipe)
                 job, outcome = worker.end()
@@ -135,7 +156,7 @@ def _make_in_workers(
             worker.stop()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker:
     """A process that makes one job at a time."""
 
@@ -144,16 +165,25 @@ class _Worker:
     process: Any = None
     job: Job | SetJob | None = None
 
-    def begin(self, job: Job | SetJob) -> None:
-        """Send a job to the process, which is started if it does not run."""
-        if self.process is None or not self.process.is_alive():
-            context = get_context("spawn")
-            self.pipe, remote = context.Pipe()
-            self.process = context.Process(target=_serve, args=(remote, self.threads), daemon=True)
+    def start(self) -> None:
+        """Start the process. SIGINT is blocked in it from the beginning: the parent handles Ctrl-C."""
+        context = get_context("spawn")
+        self.pipe, remote = context.Pipe()
+        self.process = context.Process(target=_serve, args=(remote, self.threads), daemon=True)
+        resource_tracker.ensure_running()  # where it starts a process, it unblocks SIGINT
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
             self.process.start()
-            remote.close()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        remote.close()
+
+    def begin(self, job: Job | SetJob, progress: bool) -> None:
+        """Send a job to the process, which is started again if it has died."""
+        if self.process is None or not self.process.is_alive():
+            self.start()
         self.job = job
-        self.pipe.send(job)
+        self.pipe.send((job, progress))
 
     def end(self) -> tuple[Job | SetJob, Outcome]:
         """The job's outcome: received from the pipe, or a failure if the process died."""
@@ -169,21 +199,17 @@ class _Worker:
             return job, Outcome(job.key, failure=f"its process {end}")
 
     def stop(self) -> None:
-        """End the process: an idle process exits by itself, a working one is terminated at once."""
+        """End the process at once: an idle one has nothing to lose, and a working one is continued later."""
         if self.process is not None:
             self.pipe.close()
-            self.process.join(0 if self.job else 10)
             self.process.terminate()
             self.process.join()
 
 
 def _serve(pipe: Any, threads: int) -> None:
-    """Run in a worker process: make the jobs that arrive, and exit when the parent has ended.
-
-    The parent handles Ctrl-C.
-    """
+    """Run in a worker process: make the jobs that arrive, and exit when the parent has ended."""
     guard()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tqdm.set_lock(threading.RLock())  # its default is a semaphore that outlives a terminated process
     parent = parent_process()
     if parent is not None:
         threading.Thread(
@@ -192,7 +218,7 @@ def _serve(pipe: Any, threads: int) -> None:
     devices.threads(threads)
     while True:
         try:
-            job = pipe.recv()
+            job, progress = pipe.recv()
         except EOFError:
             return
-        pipe.send(make(job))
+        pipe.send(make(job, progress))

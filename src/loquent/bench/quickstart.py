@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent import recipes
-from loquent.bench import jobs, runner
+from loquent.bench import crew, jobs, runner
 from loquent.bench import suite as suites
 from loquent.bench.jobs import Plan
 from loquent.bench.suite_schema import Suite
@@ -38,29 +38,33 @@ def quickstart(
     seeds: int = 1,
     overrides: Sequence[str] = (),
     profile: str | None = None,
+    processes: int = 0,
     progress: bool = True,
     say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Run the comparison into the folder `out` and return its table.
 
-    The next call with the same arguments continues a stopped one.
+    The next call with the same arguments continues a stopped one. Every run has one thread, so the numbers do
+    not depend on `processes` or on the number of cores.
 
     Args:
         seeds: the number of runs of each method; with several, the table has means and deviations.
         overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo,
             ...). With `model.path=...` that model is the base model, and none is trained.
+        processes: the number of runs made at once; 0 for as many as cores and memory allow.
         say: called with each line of progress and with the table.
 
     Returns:
         `rows` (one per method), `seconds` by stage, `evaluated` with the `episodes` (also `n`) and the `rows`
-        of the task that each run was evaluated by, peak memory in GiB, and the perplexities of the 5-gram
-        model and of the base model.
+        of the task that each run was evaluated by, `processes`, `wall_seconds` (of this call), peak memory
+        in GiB (at most: the sum of all processes' peaks), and the perplexities of the 5-gram model and of the
+        base model.
 
     Raises:
         BadCheckpoint: `out` holds something else, or a run of other settings.
         LoquentError: a run failed; the error names it and gives the reason.
     """
-    folder = Path(out)
+    begin, folder = time.perf_counter(), Path(out)
     suite = suites.load("quickstart")
     begun = any((folder / name).is_dir() for name in (BASE, *(f"{cell}-0" for cell in suite.cells)))
     if not begun and folder.exists() and any(folder.iterdir()):
@@ -70,13 +74,15 @@ def quickstart(
     )
     if base.model.path:
         suite = suites.with_model(suite, BASE, base.model.path)
+    workers = crew.cores(processes)
     plan, outcomes = runner.runs(
         suite,
         folder,
         profile=profile,
         seeds=seeds,
         overrides=overrides,
-        processes=1,
+        processes=workers,
+        threads=1,
         progress=progress,
         say=say,
     )
@@ -95,7 +101,9 @@ def quickstart(
         "n": base.training.final_episodes,
         "evaluated": {"episodes": base.training.final_episodes, "rows": _rows(outcomes)},
         "seconds": seconds,
-        "peak_gib": _peak(),
+        "wall_seconds": round(time.perf_counter() - begin, 1),
+        "processes": workers,
+        "peak_gib": _peak(min(workers, len(plan.jobs))),
         **perplexities,
     }
     directions = {name: column.higher for name, column in suite.columns.items()}
@@ -108,8 +116,8 @@ def quickstart(
         f"language model {perplexities['model_per_word']:.2f}"
     )
     say(
-        f"{sum(seconds.values()):.0f} seconds, {table['peak_gib']:.1f} GiB; "
-        f"table and sample texts are in {folder}"
+        f"{table['wall_seconds']:.0f} seconds, {sum(seconds.values()):.0f} of all runs; "
+        f"processes: {workers}, at most {table['peak_gib']:.1f} GiB; table and sample texts are in {folder}"
     )
     return table
 
@@ -157,10 +165,13 @@ def _perplexities(base: Recipe, folder: str) -> dict[str, float]:
     return {"five_gram_per_word": ngram.perplexity(test_texts), "model_per_word": math.exp(total / words)}
 
 
-def _peak() -> float:
-    """The largest resident memory of this process so far, in GiB."""
+def _peak(workers: int) -> float:
+    """The largest resident memory of this process and of its workers in GiB, each taken as the largest."""
     units_per_gib = 1 << 30 if sys.platform == "darwin" else 1 << 20  # bytes on macOS, else KiB
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / units_per_gib, 2)
+    own, largest = (
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return round((own + (workers * largest if workers > 1 else 0)) / units_per_gib, 2)
 
 
 def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:

@@ -50,7 +50,8 @@ def bench(
         overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME`
             may contain *.
         only: the names of the cells to make, with the jobs that they need; all cells by default.
-        processes: the number of runs made at once; the profile's number by default, 0 for one per core.
+        processes: the number of runs made at once; the profile's number by default, 0 for as many as
+            cores and memory allow (`crew.cores`).
         say: called with each line of progress.
         allow_imports: accept files of suites and recipes that name code, wherever they lie; otherwise
             `loquent.core.guards.trust` decides.
@@ -104,6 +105,7 @@ def runs(
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
     processes: int = 1,
+    threads: int = 0,
     progress: bool = False,
     say: Callable[[str], None] = print,
     after_run: Callable[[Plan, Mapping[str, Outcome]], object] | None = None,
@@ -111,6 +113,7 @@ def runs(
     """Make the jobs of a suite that are not finished; returns the plan and every outcome by its key.
 
     Args:
+        threads: the number of torch's threads in every run; 0 for a share of the cores.
         after_run: called with the plan and all outcomes so far after every job that is made.
 
     Raises:
@@ -132,7 +135,7 @@ def runs(
         if after_run is not None and outcome.fresh:
             after_run(plan, outcomes)
 
-    return plan, crew.run(plan.jobs, processes, report, progress=progress)
+    return plan, crew.run(plan.jobs, processes, report, threads_each=threads, progress=progress)
 
 
 def write(folder: Path, collected: Results) -> None:

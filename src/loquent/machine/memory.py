@@ -35,6 +35,24 @@ def peak_rss() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
+def available() -> int | None:
+    """The bytes of memory that new processes can use, in a container at most its own; None if unknown."""
+    meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+    if not meminfo.is_file():
+        return None
+    free = _entries(meminfo)["MemAvailable:"] * 1024
+    try:
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        return min(free, max(0, limit - used + _entries(group / "memory.stat")["inactive_file"]))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free
+
+
+def _entries(file: Path) -> dict[str, int]:
+    """The numbers of a file of the kernel whose lines are a name and a number."""
+    return {line.split()[0]: int(line.split()[1]) for line in file.read_text(encoding="utf-8").splitlines()}
+
+
 class Saved:
     """A context that counts the bytes that autograd saves: `live` is the current number, `peak` the largest.
 

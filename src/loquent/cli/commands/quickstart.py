@@ -13,7 +13,11 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     """Run the comparison, which prints each stage and its table when they are ready."""
     try:
         return 0, quickstart.quickstart(
-            arguments.out, seeds=arguments.seeds, overrides=arguments.overrides, profile=arguments.profile
+            arguments.out,
+            seeds=arguments.seeds,
+            overrides=arguments.overrides,
+            profile=arguments.profile,
+            processes=arguments.processes,
         )
     except KeyboardInterrupt:
         print("stopped; to go on, repeat the same command", file=sys.stderr)

@@ -32,6 +32,13 @@ def _quickstart(commands: Any) -> None:
         metavar="N",
         help="runs of each method (default 1); from 2 on, means and standard deviations are printed",
     )
+    parser.add_argument(
+        "--processes",
+        type=positive,
+        default=0,
+        metavar="P",
+        help="runs at the same time (default: as many as cores and memory allow); the numbers are the same",
+    )
     overrides(parser)
     profile(parser)
 
@@ -90,7 +97,7 @@ def _bench(commands: Any) -> None:
         "--processes",
         type=positive,
         metavar="P",
-        help="runs at the same time (default: the profile's number, or one per core)",
+        help="runs at the same time (default: the profile's number, or as many as cores and memory allow)",
     )
     parser.add_argument("--out", metavar="DIR", help="the folder for runs and tables (default runs/SUITE)")
     parser.add_argument(
