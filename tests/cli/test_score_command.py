@@ -414,11 +414,17 @@ def test_a_metric_that_needs_the_extra_with_its_defaults_is_listed_so():
 def test_samples_with_one_prompt_are_drawn_together(files, capsys):
     lines = [json.dumps({"text": text, "prompt": f"p{i % 4}"}) + "\n" for i, text in enumerate(SAID)]
     (files / "prompted.jsonl").write_text("".join(lines))
-    _, lines, _ = run(capsys, "--metrics", "own_metric:exact", "prompted.jsonl", "right.jsonl", "--json")
+    _, lines, _ = run(
+        capsys, "--metrics", "own_metric:exact,lexicon", "prompted.jsonl", "right.jsonl", "--json"
+    )
     assert lines[0] == "n = 8 on 4 prompts, 1 without a reference"
     assert any("draws of all prompts, each with its samples, seed 0" in line for line in lines)
     found = json.loads(lines[-1])
     assert (found["n"], found["rows"]) == (8, 4)
+    equal = [json.dumps({"text": text, "prompt": "p"}) + "\n" for text in SAID]
+    (files / "one.jsonl").write_text("".join(equal))
+    _, lines, _ = run(capsys, "--metrics", "own_metric:exact", "one.jsonl", "right.jsonl")
+    assert not any("draws of" in line for line in lines), "no interval is printed"
     _, lines, _ = run(capsys, "--metrics", "own_metric:exact", "said.jsonl", "right.jsonl", "--json")
     assert json.loads(lines[-1])["rows"] == 8
 

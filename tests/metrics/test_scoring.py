@@ -283,6 +283,20 @@ def test_answers_to_one_prompt_count_once_in_shares():
     assert (found.low, found.high) == pytest.approx((once.low, once.high))
 
 
+def test_prompts_with_very_unequal_numbers_of_samples_have_a_caution():
+    """Of 60 prompts one has 100 samples of 159: 159² / (100² + 59) is 2.5 prompts."""
+    prompts = ["0"] * 100 + [str(i) for i in range(1, 60)]
+    rows = [Row(str(i), {"prompt": prompt}) for i, prompt in enumerate(prompts)]
+    said = ["no" if i % 3 else "yes" for i in range(159)]
+    unequal = score({"right": Right()}, Pairs(said, [["yes"]] * 159, prompts, rows), DRAWS).bounds["right"]
+    assert unequal.caution.startswith(
+        "a few prompts have most of the samples: 60 prompts weigh as much as 3 "
+    )
+    equal = [str(i // 2) for i in range(159)]
+    found = score({"right": Right()}, Pairs(said, [["yes"]] * 159, equal, rows), DRAWS).bounds["right"]
+    assert found.caution == ""
+
+
 def test_one_prompt_has_no_interval():
     pairs = replace(texts(), prompts=("the same",) * 30)
     found = score({"words": Average()}, pairs, DRAWS).bounds["words"]

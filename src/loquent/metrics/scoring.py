@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from loquent.core.seeding import Key
 from loquent.data.pairs import Pairs
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.statistics.clustered import members
-from loquent.statistics.resampling import Bounds, Numbers, Resampling, Statistic, bounds, share
+from loquent.statistics.resampling import FEW, Bounds, Numbers, Resampling, Statistic, bounds, share
 
 Column = NDArray[np.float64]
 # small draws that test whether a corpus score is a mean
@@ -33,6 +33,10 @@ TOLERANCE = 1e-9
 ONE_PROMPT = (
     "all samples have the same prompt, which does not show how much the score depends on the prompt; without "
     "the field `prompt` the samples count as independent"
+)
+UNEQUAL = (
+    "a few prompts have most of the samples: {} prompts weigh as much as {:.0f} with equal numbers. "
+    "Intervals hold the true value less often than they say; take about as many samples of each prompt"
 )
 DUPLICATES = "this metric depends on duplicates, so a bootstrap interval would be wrong"
 
@@ -83,12 +87,27 @@ def score(
         done()
         if resampling:
             result.bounds |= _bounds(name, metric, pairs, measured, resampling, done)
+    if caution := _unequal(pairs):
+        result.bounds = {
+            key: replace(found, caution=caution) if found.low is not None else found
+            for key, found in result.bounds.items()
+        }
     return result
 
 
 def rows(pairs: Pairs) -> list[str | int]:
     """The row of each sample: its prompt, or its number if it has none."""
     return [prompt or number for number, prompt in enumerate(pairs.prompts)]
+
+
+def _unequal(pairs: Pairs) -> str:
+    """The caution on prompts with very unequal numbers of samples; empty if there is none.
+
+    With k_g samples of prompt g, the n samples weigh as much as n² / sum of k_g² prompts (Kish 1965).
+    """
+    counts = [len(own) for own in members(rows(pairs))]
+    equal = sum(counts) ** 2 / sum(count**2 for count in counts) if counts else 0.0
+    return UNEQUAL.format(len(counts), equal) if equal < min(FEW, len(counts) / 2) else ""
 
 
 def work(metrics: int, resampling: Resampling | None) -> int:
