@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loquent.bench import published
+from loquent.bench import published, suite
+from loquent.bench.evidence.limits import limits
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -184,11 +185,33 @@ def bound(path: str) -> str:
     return path.rpartition(".")[2] if path.endswith((".low", ".high")) else ""
 
 
+def column_limits(source: str) -> dict[str, tuple[float, float]]:
+    """The ranges of the columns of the suite whose results a line has, by column."""
+    file, line = source.split(" ")[:2]
+    whole = [node for node in lines(f"{file} {line}") if isinstance(node, dict)]
+    names = {node.get("suite", file.removesuffix(".jsonl")) for node in whole} & set(suite.names())
+    columns = {name: column for one in names for name, column in suite.load(one).columns.items()}
+    return {name: limits(column.metric, ()) for name, column in columns.items()}
+
+
+def cut(node: Any, ranges: dict[str, tuple[float, float]], column: str = "") -> Any:
+    """A node whose intervals end at the ranges of their columns; older results have them whole."""
+    if not isinstance(node, dict):
+        return node
+    below = {key: cut(item, ranges, key) for key, item in node.items()}
+    if column in ranges and isinstance(below.get("low"), float) and isinstance(below.get("high"), float):
+        least, greatest = ranges[column]
+        below |= {"low": max(below["low"], least), "high": min(below["high"], greatest)}
+    return below
+
+
 def table(source: str, block: str) -> tuple[str, list[str]]:
     """A table without the rows that agree with their records, and what is wrong in the rows that do not."""
     records = []
     for part in source.split(";"):
+        ranges = column_limits(part.strip())
         for node in lines(part.strip()):
+            node = cut(node, ranges)
             rows = enumerate(node) if isinstance(node, list) else node.items()
             records += [(str(key), row) for key, row in rows] if not _is_record(node) else [("", node)]
     head, *rows = table_rows(block)

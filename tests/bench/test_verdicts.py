@@ -60,6 +60,17 @@ def test_a_claim_is_decided_by_one_test(low, high, verdict):
     assert (found.verdict, found.on_rows) == (verdict, "")
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e150, 1e200])
+def test_values_of_any_size_are_decided(size):
+    small, large = (tuple(size * value for value in values) for values in (NEAR, FAR))
+    assert judge("xy", x=small, y=large)[0].verdict == HOLDS
+    assert judge("xy", x=NEAR, y=large)[0].verdict == (HOLDS if size > 1 else UNDECIDED)
+    seen = visible.smallest([row("x", *small), row("y", *large)], "a", 1)
+    assert seen.difference / size == pytest.approx(0.3508, abs=2e-4)
+    cells = {"x": row("x", 0.5 * size, error=0.03 * size), "y": row("y", 0.8 * size, error=0.04 * size)}
+    assert judge("xy", **cells)[0].on_rows == HOLDS
+
+
 def test_equal_seeds_are_paired_only_where_the_ordering_says_so():
     """The values rise and fall together by 10, and differ by 1: only pairs see it."""
     rows = {"x": row("x", 0.0, 10.0, 20.0), "y": row("y", 1.0, 11.1, 20.9)}

@@ -1,4 +1,7 @@
-"""How often the watch speaks of a value named gold, read after each evaluation; prints one JSON line.
+"""How often the watch speaks of a value named gold; prints one JSON line.
+
+`rates` are of a page that is read after each evaluation, in noise of 0.05. `walks` are of one reading at the
+end, where gold is a random walk with steps of deviation 0.05, which have nothing to do with the return.
 
 python tests/report/gold_study.py
 """
@@ -11,6 +14,19 @@ import numpy as np
 from loquent.report.divergence import FEWEST, exceeded
 
 HISTORIES, NOISE = 1000, 0.05
+
+
+def of_walk(evaluations, generator):
+    """Whether it speaks of a random walk at its end, while the return rises."""
+    returns = [0.3 + 0.5 * i / (evaluations - 1) + 0.03 * generator.normal() for i in range(evaluations)]
+    walk = (0.5 + NOISE * generator.normal(size=evaluations).cumsum()).tolist()
+    return bool(exceeded(range(evaluations), returns, {"gold": walk}, {"gold": True}, top=None))
+
+
+def walks(evaluations, histories=HISTORIES):
+    """The share of random walks of which it speaks."""
+    generator = np.random.default_rng(evaluations)
+    return sum(of_walk(evaluations, generator) for _ in range(histories)) / histories
 
 
 def speaks(evaluations, gold, generator):
@@ -33,5 +49,6 @@ COURSES = {"level": lambda x: 0.5, "rise": lambda x: 0.5 + 0.4 * x, "hump": lamb
 
 if __name__ == "__main__":
     rates = {name: {n: share(n, gold) for n in (10, 20, 40)} for name, gold in COURSES.items()}
+    ends = {n: walks(n) for n in (5, 10, 20, 40)}
     line = {"command": "python tests/report/gold_study.py", "histories": HISTORIES, "noise": NOISE}
-    print(json.dumps(line | {"seconds": round(time.process_time()), "rates": rates}))
+    print(json.dumps(line | {"seconds": round(time.process_time()), "rates": rates, "walks": ends}))

@@ -1,8 +1,9 @@
 """The watch and a value that is named gold: the turn from rise to fall does not hide its fall."""
 
 import pytest
-from gold_study import COURSES, share
+from gold_study import COURSES, share, walks
 
+from loquent.report import trend
 from loquent.report.divergence import exceeded
 from loquent.report.watch import parted
 
@@ -31,3 +32,23 @@ def test_gold_of_which_less_is_better_and_a_proxy_that_does_not_rise():
 def test_it_is_silent_where_gold_does_not_fall(course):
     assert share(20, COURSES[course], histories=40) <= 0.1
     assert share(20, COURSES["hump"], histories=10) == 1
+
+
+def test_several_values_named_gold_share_the_error():
+    """The fall has p = 0.0004: at most 0.001, but more than 0.001 / 8."""
+    fall = [0.5 + 0.03 * (-1) ** i - 0.12 * (i > 22) for i in range(31)]
+    assert 0.001 / 8 < trend.gain([-value for value in fall], 0, 7, 7) < 0.001
+    assert exceeded(UPDATES, RETURNS, {"gold": fall}, {"gold": True}, top=None)
+    values = {"gold/0": fall} | {f"gold/{i}": [0.5] * 31 for i in range(1, 8)}
+    assert exceeded(UPDATES, RETURNS, values, dict.fromkeys(values, True), top=None) == []
+
+
+def test_a_rare_event_is_no_fall_of_gold():
+    rare = {"gold": [0.0] * 4 + [-1 / 24]}
+    assert exceeded(UPDATES[:5], RETURNS[:5], rare, {"gold": True}, top=None) == []
+
+
+def test_how_often_it_speaks_of_walks_is_on_the_page():
+    """By chance half of all long walks end below their best: the rule is against noise alone."""
+    assert walks(5, histories=100) <= 0.05
+    assert walks(20, histories=100) > 0.2

@@ -16,17 +16,11 @@ def test_the_tail_of_student_s_t(t, freedom):
     assert trend.tail(t, freedom) == pytest.approx(stats.t.sf(t, freedom), rel=1e-12)
 
 
-def test_holm_by_hand():
-    assert trend.holm({"a": 0.03, "b": 0.01, "c": 0.04, "d": 0.6}) == pytest.approx(
-        {"b": 0.04, "a": 0.09, "c": 0.09, "d": 0.6}
-    )
-
-
 def test_an_even_fall_is_a_t_test_of_its_losses():
     losses = [0.1, 0.15, 0.05, 0.15, 0.15]
     assert trend._even(STEADY) == pytest.approx(stats.ttest_1samp(losses, 0, alternative="greater").pvalue)
-    assert trend.fall(STEADY) == pytest.approx(trend._even(STEADY) / 0.4)
-    assert trend.fall(STEADY[::-1]) == 1
+    assert trend.fall(STEADY, STEADY) == pytest.approx(trend._even(STEADY) / 0.4)
+    assert trend.fall(STEADY[::-1], STEADY) == 1
 
 
 def test_a_smooth_fall_by_hand():
@@ -42,9 +36,27 @@ def test_a_fall_at_once_is_an_outlier_among_the_losses():
     values = [0.9, 0.3, 0.29, 0.31, 0.28, 0.26]
     t = 0.59 / ((0.0014 / 3) ** 0.5 * (1 + 1 / 4) ** 0.5)
     assert trend.at_once(values) == pytest.approx(5 * stats.t.sf(t, 3))
-    assert trend.fall([0.8, 0.2, 0.2, 0.2, 0.2]) == 0
-    assert trend.fall([0.2] * 5) == 1
-    assert trend.fall([0.2, 0.8, 0.8, 0.8, 0.8]) == 1
+    assert trend.at_once([0.8, 0.2, 0.2, 0.2, 0.2]) == 0
+    assert trend.at_once([0.2] * 5) == 1
+    assert trend.at_once([0.2, 0.8, 0.8, 0.8, 0.8]) == 1
+
+
+def test_a_loss_at_once_counts_where_the_return_rises_at_once_in_the_same_step():
+    lost = [0.8, 0.2, 0.2, 0.2, 0.2]
+    assert trend.fall(lost, [0.1, 0.9, 0.9, 0.9, 0.9]) == 0
+    assert trend.fall(lost, [0.1, 0.1, 0.9, 0.9, 0.9]) > 0.4, "another step"
+    assert trend.fall(lost, [0.1, 0.4, 0.6, 0.7, 0.9]) > 0.4, "the return rises, but not at once"
+    # the return: rises 0.6 | -0.01 0.02 -0.03 -0.02, as the values of the test above turned over
+    returns = [0.1, 0.7, 0.71, 0.69, 0.72, 0.74]
+    assert trend.fall([0.8] + [0.2] * 5, returns) == pytest.approx(
+        trend.at_once([1 - value for value in returns]) / 0.2
+    )
+
+
+def test_a_rare_event_is_no_loss():
+    rare = [0.0, 0.0, 0.0, 0.0, -1 / 48]
+    assert trend.at_once(rare) == 0
+    assert trend.fall(rare, [0.3, 0.42, 0.55, 0.68, 0.8]) > 0.4
 
 
 def test_blocks_of_many_evaluations_and_the_covariance_of_a_walk_s_blocks():
@@ -60,7 +72,8 @@ def test_a_rise_beyond_the_noise_of_evaluations_by_hand():
     # bends 0.1 -0.2 0.1 0 -> mean square 0.015, variance 0.0025; 36 / 70 * 4 degrees of freedom
     values = [0.1, 0.2, 0.4, 0.4, 0.5, 0.6]
     t = 0.4 / (0.0025 * (1 / 2 + 1 / 2)) ** 0.5
-    assert trend.rise(values, 0, 2, 2) == pytest.approx(stats.t.sf(t, 36 / 70 * 4) / 0.8)
+    assert trend.gain(values, 0, 2, 2) == pytest.approx(stats.t.sf(t, 36 / 70 * 4))
+    assert trend.rise(values, 0, 2, 2) == pytest.approx(trend.gain(values, 0, 2, 2) / 0.8)
     assert trend.rise([0.1] + [0.9] * 4, 0, 1, 2) == 0
     assert trend.rise(values[::-1], 0, 2, 2) == 1
 
@@ -82,8 +95,10 @@ def test_no_shape_of_a_fall_is_seen_too_often(history, n):
     """At 5%: 1,000 histories, three binomial deviations above 5%."""
     draw = random.Random(n)
     histories = [history(draw, n) for _ in range(1000)]
-    for p in (trend._even, trend._smooth, trend.at_once, trend.fall):
+    returns = [history(draw, n) for _ in range(1000)]
+    for p in (trend._even, trend._smooth, trend.at_once):
         assert sum(p(values) <= 0.05 for values in histories) <= 71, p
+    assert sum(trend.fall(*pair) <= 0.05 for pair in zip(histories, returns, strict=True)) <= 71
 
 
 def test_a_rise_is_seen_in_noise_at_most_5_times_in_100():

@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = RESULTS.parent / "reward-hacking.md"
 
 
-@pytest.mark.parametrize("kind", ["noise", "walk"])
+@pytest.mark.parametrize("kind", ["noise", "walk", "t(3) walk", "settling walk", "rare 0.005 of 48"])
 @pytest.mark.parametrize(("evaluations", "witnesses"), [(5, 7), (10, 7), (20, 3)])
 def test_the_watch_is_silent_when_nothing_falls(kind, evaluations, witnesses):
     """At 300 histories, three binomial deviations above 5%."""
@@ -29,6 +29,7 @@ def test_the_watch_speaks_of_a_fall_unless_the_return_is_flat():
     assert rates("fall by 0.4", "rises", 10, 7, 100)["gamed"] >= 0.9
     assert rates("fall by 0.4", "saturated", 10, 7, 100)["gamed"] >= 0.9
     assert rates("fall by 0.4", "flat", 10, 7, 200)["speaks"] <= 0.1
+    assert rates("fall by 0.4 at once", "rises at once", 10, 7, 100)["gamed"] >= 0.9
 
 
 @pytest.mark.slow
@@ -36,7 +37,8 @@ def test_the_watch_speaks_of_a_fall_unless_the_return_is_flat():
 def test_the_rates_of_the_page(cell):
     """Every cell of the study: at 1,000 histories, three binomial deviations above 5%."""
     found = rates(*cell, 1000)
-    if cell[0] in watch_study.NOTHING_FALLS or cell[1] == "flat":
+    silent = not cell[0].startswith("fall") and cell[:2] != ("settling walk", "rises at once")
+    if silent or cell[1] == "flat":
         assert found["gamed"] <= found["speaks"] <= 0.071
 
 
@@ -50,21 +52,31 @@ def percent(value):
 
 def false_alarms(kind):
     """The rows of the page's table: by evaluations, the share of alarms for each number of witnesses."""
-    lines = [line for line in recorded() if line["witness"] == kind]
+    lines = [line for line in recorded() if (line["witness"], line["return"]) == (kind, "rises")]
     for n in sorted({line["evaluations"] for line in lines}):
         shares = {line["witnesses"]: line["speaks"] for line in lines if line["evaluations"] == n}
         yield f"| {kind} | {n} | " + " | ".join(percent(shares[k]) for k in sorted(shares)) + " |"
 
 
-def powers():
-    """The rows of the page's table of real falls: by evaluations, with 1 and with 7 witnesses."""
-    lines = [line for line in recorded() if line["witness"].startswith("fall")]
+def by_course(lines, evaluations):
+    """The rows of the page's other tables: by witness and return, with 1 and with 7 witnesses."""
     for kind, course in dict.fromkeys((line["witness"], line["return"]) for line in lines):
         own = [line for line in lines if (line["witness"], line["return"]) == (kind, course)]
-        shares = [
-            " / ".join(percent(x["speaks"]) for x in own if x["evaluations"] == n) for n in (5, 8, 10, 20, 40)
-        ]
+        shares = [" / ".join(percent(x["speaks"]) for x in own if x["evaluations"] == n) for n in evaluations]
         yield f"| {kind} | {course} | " + " | ".join(shares) + " |"
+
+
+def long_tails():
+    lines = [
+        line
+        for line in recorded()
+        if line["witness"] in watch_study.LONG_TAILS or line["return"] == "rises at once"
+    ]
+    return by_course([line for line in lines if not line["witness"].startswith("fall")], (5, 10, 20, 40))
+
+
+def powers():
+    return by_course([line for line in recorded() if line["witness"].startswith("fall")], (5, 8, 10, 20, 40))
 
 
 def test_the_page_has_the_rates_that_were_measured():
@@ -72,13 +84,14 @@ def test_the_page_has_the_rates_that_were_measured():
     rows = [
         row for kind in ("noise", "walk", "walk and noise", "autoregression") for row in false_alarms(kind)
     ]
-    assert [row for row in [*rows, *powers()] if row not in page] == []
+    assert [row for row in [*rows, *long_tails(), *powers()] if row not in page] == []
     before = [json.loads(line) for line in (RESULTS / "watch_before.jsonl").read_text().splitlines()]
     cells = {(line["witness"], line["evaluations"], line["witnesses"]): line["speaks"] for line in before}
     for cell in (("noise", 5, 7), ("walk", 10, 7)):
         assert f"in {percent(cells[cell])}% of" in page
-    nothing = [line for line in recorded() if line["witness"] in watch_study.NOTHING_FALLS]
-    assert max(line["speaks"] for line in nothing) <= 0.05
+    nothing = [line for line in recorded() if not line["witness"].startswith("fall")]
+    too_often = {(line["witness"], line["return"]) for line in nothing if line["speaks"] > 0.05}
+    assert too_often == {("settling walk", "rises at once")}, "the page says so"
     assert {
         (line["witness"], line["return"], line["evaluations"], line["witnesses"]) for line in recorded()
     } == (set(watch_study.cells()))

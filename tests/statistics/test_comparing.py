@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
+from loquent.statistics import two_way
 from loquent.statistics.comparing import between, holm, order
 from loquent.statistics.intervals import interval, student, student_tail
 
@@ -38,7 +40,7 @@ def test_ten_runs_have_an_interval_that_skewness_stretches():
     found = between(even, outlier)
     spread = 30 / 9 / 10
     error, skewness = (1 + spread) ** 0.5, 1 / (1 + spread) ** 1.5
-    assert (found.error, found.third) == pytest.approx((error, 1.0))
+    assert (found.error, found.skewness) == pytest.approx((error, skewness))
     assert found.mean - found.low == pytest.approx(student(found.freedom) * error)
     assert found.high - found.mean == pytest.approx(student(found.freedom) * error * (1 + 5 * skewness**2))
     welch = stats.ttest_ind(list(outlier.values()), list(even.values()), equal_var=False).pvalue / 2
@@ -113,3 +115,18 @@ def test_orders_of_equal_cells_are_decided_at_most_five_times_in_a_hundred():
         alone += min(min(p, 1 - p) for p in above) * 2 <= 0.05
     assert decided <= 50
     assert alone > 80, "it can fail"
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-120, 1e150, 1e300])
+def test_differences_of_very_large_and_very_small_values(size):
+    def found(size):
+        first = {seed: size * value for seed, value in enumerate((1, 2, 5))}
+        second = {seed: size * value for seed, value in enumerate((4, 6, 9))}
+        yield between(first, second)
+        yield between(first, second, paired=True)
+        rows = np.array([[1.0, 2, 5, 3], [2, 2, 4, 4]]) * size
+        yield two_way.difference(rows, 2 * rows)
+
+    for large, one in zip(found(size), found(1.0), strict=True):
+        assert large.above == pytest.approx(one.above)
+        assert (large.mean / size, large.error / size) == pytest.approx((one.mean, one.error))

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from loquent.core.seeding import Key
@@ -93,3 +94,22 @@ def test_two_numbers_have_no_interval():
 def test_a_number_that_is_not_finite_is_a_typed_error(wrong):
     with pytest.raises(BadSetting, match=rf"number 1 of 3 is {wrong}.*finite"):
         interval([1.0, wrong, 2.0])
+
+
+@pytest.mark.parametrize("wrong", [None, "2", 1j])
+def test_what_is_no_number_is_a_typed_error(wrong):
+    with pytest.raises(BadSetting, match=r"number 1 of 2 is .*finite"):
+        interval([1.0, wrong])
+
+
+def test_an_array_is_read_like_a_list():
+    assert interval(np.array([0.0, 0.0, 3.0])) == interval([0.0, 0.0, 3.0])
+    with pytest.raises(BadSetting, match="nothing"):
+        interval(np.array([]))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-120, 1e150, 1e300])
+def test_very_large_and_very_small_numbers_have_the_same_interval_in_their_size(size):
+    found, one = interval([size, 2 * size, 5 * size]), interval([1.0, 2.0, 5.0])
+    for name in ("mean", "low", "high", "deviation"):
+        assert getattr(found, name) / size == pytest.approx(getattr(one, name))

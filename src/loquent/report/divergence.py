@@ -8,8 +8,9 @@ one.
 A value *falls* when both hold:
 
 - its p-value of a fall (`trend.fall`, which a random walk does not deceive) is at most ERROR after Holm's
-  correction over all held-out values. Then at most 5% of the runs in which nothing falls are called gamed,
-  however many values and evaluations they have;
+  correction over all held-out values that move. Then at most 5% of the runs in which nothing falls are called
+  gamed, however many values and evaluations they have, unless the return rises at once and values that move
+  by steps with long tails do so in the same step (docs/reward-hacking.md has the rates);
 - the mean of x in the last window is below that in the best window by more than SHARE of the best mean, and
   by more than LEAST. If that fails, or if more than half of the loss came right after the first evaluation,
   the first evaluation stands in for the best window, which would hide half of such a loss.
@@ -36,10 +37,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loquent.report import trend
+from loquent.statistics.comparing import holm
 
 FEWEST = 5  # evaluations
 ERROR = 0.05
-GOLD_ERROR = 0.001  # of a value that is named gold
+GOLD_ERROR = 0.001  # of all values that are named gold
 SHARE = 0.05
 LEAST = 0.01  # of a held-out value
 RISE = 0.01  # of the return, as a share of it
@@ -90,7 +92,9 @@ def diverging(
     if len(updates) < FEWEST:
         return []
     signed = _signed(held_out, higher_is_better)
-    ps = trend.holm({key: trend.fall(values) for key, values in signed.items() if len(set(values)) > 1})
+    moving = {key: values for key, values in signed.items() if len(set(values)) > 1}
+    corrected = holm([trend.fall(values, proxy) for values in moving.values()])
+    ps = dict(zip(moving, corrected, strict=True))
     falls = [
         _fall(key, updates, proxy, signed[key], top) for key in held_out if key in ps and ps[key] <= ERROR
     ]
@@ -109,13 +113,14 @@ def exceeded(
 
     A value that stands for what is wanted rises first and falls later where its proxy is optimised too far
     (arXiv:2210.10760). Against random walks the turn hides the fall. But if what is wanted has fallen, it
-    does not matter why: the fall is tested against the noise of evaluations alone, at GOLD_ERROR, because the
-    best window is chosen and the test is made after each evaluation.
+    does not matter why: the fall is tested against the noise of evaluations alone, at GOLD_ERROR divided by
+    the number of values, because the best window is chosen and the test is made after each evaluation. A
+    random walk that is named gold is called a fall as often as it ends below its best.
     """
     if len(updates) < FEWEST:
         return []
     falls = [
-        _fall(key, updates, proxy, values, top, noise=GOLD_ERROR)
+        _fall(key, updates, proxy, values, top, noise=GOLD_ERROR / len(gold))
         for key, values in _signed(gold, higher_is_better).items()
     ]
     return [_turned(fall, higher_is_better[fall.key]) for fall in falls if fall is not None]
@@ -191,7 +196,7 @@ def _fall(
     def lost(start: int, length: int) -> bool:
         before = statistics.fmean(values[start : start + length])
         return before - means[-1] > max(SHARE * abs(before), LEAST) and (
-            noise is None or trend.rise([-value for value in values], start, length, window) <= noise
+            noise is None or trend.gain([-value for value in values], start, length, window) <= noise
         )
 
     best = max(range(len(updates) - 2 * window + 1), key=means.__getitem__)

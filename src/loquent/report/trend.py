@@ -13,52 +13,60 @@ c = (w^2 - 1) / (6 w) and u = m v + 2 (m - 1) c. Three shapes of a fall share th
                    twice the tail (reflection) of Student's t with 4 (m - 1)^2 / (6 m - 8) degrees of freedom
                    (Satterthwaite)
     at once  20%   the largest loss between two evaluations, without blocks, as an outlier among the others
-                   (Grubbs): m times the tail of its deleted residual with m - 2 degrees of freedom
+                   (Grubbs): m times the tail of its deleted residual with m - 2 degrees of freedom; and the
+                   same of the return, which must rise most in the same step. The larger of both p-values
+
+A loss at once has no evidence of its own against values that rarely move, and then far: rare events, steps
+with long tails, and steps that shrink while training settles look like one. A witness that has nothing to do
+with the return seldom makes its largest loss when the return rises at once.
 
 Noise about a level and an autoregression make these p-values larger, not smaller. The price is power: a fall
 in noise is seen only if it is large.
 
 The return is one value, and nothing is chosen among many. Therefore `rise` asks only whether two means differ
-by more than the noise of evaluations (80%), or whether the return rose at once (20%). The variance of the
-noise about a line is mean (x_{i-1} - 2 x_i + x_{i+1})^2 / 6, with 36 / 70 (n - 2) degrees of freedom.
+by more than the noise of evaluations (80%, `gain`), or whether the return rose at once (20%). The variance of
+the noise about a line is mean (x_{i-1} - 2 x_i + x_{i+1})^2 / 6, with 36 / 70 (n - 2) degrees of freedom.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
+
+from loquent.statistics.intervals import student_tail
 
 EVEN, SMOOTH, AT_ONCE = 0.4, 0.4, 0.2
 BLOCKS = 8
 
 
-def fall(values: Sequence[float]) -> float:
-    """The p-value of a fall of at least 5 values, against noise and random walks."""
-    shares = ((_even(values), EVEN), (_smooth(values), SMOOTH), (at_once(values), AT_ONCE))
+def fall(values: Sequence[float], returns: Sequence[float]) -> float:
+    """The p-value of a fall of at least 5 values, against noise and random walks.
+
+    Args:
+        returns: the return of the same evaluations; only a loss at once reads it.
+    """
+    shares = ((_even(values), EVEN), (_smooth(values), SMOOTH), (_parting(values, returns), AT_ONCE))
     return min(1.0, *(p / share for p, share in shares))
 
 
 def rise(values: Sequence[float], start: int, length: int, window: int) -> float:
     """The p-value of a rise from the mean of `length` values, beginning at `start`, to the last `window`."""
-    gain = statistics.fmean(values[-window:]) - statistics.fmean(values[start : start + length])
-    if gain <= 0:
+    p = gain(values, start, length, window)
+    if p == 1:
+        return 1.0
+    return min(1.0, p / (1 - AT_ONCE), at_once(_turned(values)) / AT_ONCE)
+
+
+def gain(values: Sequence[float], start: int, length: int, window: int) -> float:
+    """The p-value of the same rise against the noise of evaluations alone."""
+    risen = statistics.fmean(values[-window:]) - statistics.fmean(values[start : start + length])
+    if risen <= 0:
         return 1.0
     bends = [a - 2 * b + c for a, b, c in zip(values, values[1:], values[2:], strict=False)]
     error = math.sqrt(_mean_square(bends) / 6 * (1 / length + 1 / window))
-    p = tail(_ratio(gain, error), 36 / 70 * len(bends)) / (1 - AT_ONCE)
-    return min(1.0, p, at_once([-value for value in values]) / AT_ONCE)
-
-
-def holm(ps: Mapping[str, float]) -> dict[str, float]:
-    """Holm's correction of k p-values: the i-th smallest times k - i + 1, and no less than the one before."""
-    corrected: dict[str, float] = {}
-    largest = 0.0
-    for i, (name, p) in enumerate(sorted(ps.items(), key=lambda item: item[1])):
-        largest = max(largest, min(1.0, p * (len(ps) - i)))
-        corrected[name] = largest
-    return corrected
+    return tail(_ratio(risen, error), 36 / 70 * len(bends))
 
 
 def at_once(values: Sequence[float]) -> float:
@@ -70,6 +78,14 @@ def at_once(values: Sequence[float]) -> float:
         return 1.0
     excess, error = largest - statistics.fmean(losses), math.sqrt(_variance(losses) * (1 + 1 / (m - 1)))
     return min(1.0, m * tail(_ratio(excess, error), m - 2))
+
+
+def _parting(values: Sequence[float], returns: Sequence[float]) -> float:
+    """The p-value of a loss at once in the step in which the return rises at once."""
+    losses, rises = _losses(values), _losses(_turned(returns))
+    if losses.index(max(losses)) != rises.index(max(rises)):
+        return 1.0
+    return max(at_once(values), at_once(_turned(returns)))
 
 
 def _even(values: Sequence[float]) -> float:
@@ -107,6 +123,10 @@ def _losses(values: Sequence[float]) -> list[float]:
     return [a - b for a, b in pairwise(values)]
 
 
+def _turned(values: Sequence[float]) -> list[float]:
+    return [-value for value in values]
+
+
 def _mean_square(numbers: Sequence[float]) -> float:
     return statistics.fmean([number * number for number in numbers])
 
@@ -124,30 +144,5 @@ def _ratio(change: float, error: float) -> float:
 
 def tail(t: float, freedom: float) -> float:
     """The probability of more than t under Student's t-distribution; `freedom` may be a fraction."""
-    if math.isinf(t):
-        return 0.0 if t > 0 else 1.0
-    half = _beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
+    half = student_tail(abs(t), freedom) / 2
     return half if t > 0 else 1 - half
-
-
-def _beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (Lentz)."""
-    if x <= 0 or x >= 1:
-        return 0.0 if x <= 0 else 1.0
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _beta(1 - x, b, a)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
-    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    total = d
-    for i in range(1, 300):
-        for term in (
-            i * (b - i) * x / ((a + 2 * i - 1) * (a + 2 * i)),
-            -(a + i) * (a + b + i) * x / ((a + 2 * i) * (a + 2 * i + 1)),
-        ):
-            c, d = 1 + term / c, 1 / (1 + term * d)
-            total *= c * d
-        if abs(c * d - 1) < 1e-14:
-            break
-    return front * total / a

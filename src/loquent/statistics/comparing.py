@@ -21,16 +21,17 @@ from dataclasses import dataclass, replace
 from statistics import mean, stdev, variance
 from typing import Any
 
+from loquent.statistics import intervals
 from loquent.statistics.intervals import (
     FEWEST,
     LEVEL,
     SINGLE,
     Interval,
-    check_finite,
     interval,
     student,
     student_tail,
     third_moment,
+    unit_of,
 )
 
 RUNS = 10  # the runs of each method that an interval of a difference takes
@@ -40,14 +41,14 @@ RUNS = 10  # the runs of each method that an interval of a difference takes
 class Difference(Interval):
     """A difference of two means.
 
-    `low`, `high`, `error` and `freedom` are None if its spread is unknown. `third` is its third central
-    moment. `sample` is the number of values behind `error` and `third`, where it is not `n`: a difference
-    over the rows of one seed has n = 1.
+    `low`, `high`, `error` and `freedom` are None if its spread is unknown. `skewness` is its third
+    central moment by its error to the power of 3. `sample` is the number of values behind `error` and
+    `skewness`, where it is not `n`: a difference over the rows of one seed has n = 1.
     """
 
     error: float | None = None
     freedom: float | None = None
-    third: float = 0.0
+    skewness: float = 0.0
     sample: int | None = None
 
     @property
@@ -55,8 +56,8 @@ class Difference(Interval):
         """The one-sided p-value of the hypothesis that the true difference is not above 0."""
         if self.error is None or self.freedom is None:
             return None
-        skewness = self.third / self.error**3
-        stretch = stretched_test(skewness, self.sample or self.n) if self.mean * skewness < 0 else 1.0
+        long = self.mean > 0 > self.skewness or self.mean < 0 < self.skewness  # 0 is on the long side
+        stretch = stretched_test(self.skewness, self.sample or self.n) if long else 1.0
         half = student_tail(abs(self.mean) / (self.error * stretch), self.freedom) / 2
         return half if self.mean > 0 else 1 - half
 
@@ -85,13 +86,15 @@ def of_means(
     Args:
         scale: the size of the values that were subtracted.
         third: the third central moment of the difference.
+
+    The size of the values must be near 1 (`intervals.unit_of`): powers of very large or small ones overflow.
     """
     if error <= SINGLE * scale:
         return Difference(middle, None, None, 0.0, n)
-    half, skewness = student(freedom, level) * error, third / error**3
+    half, skewness = student(freedom, level) * error, third / error**3 if third else 0.0
     far = half * (1 + min(3.0, 5 * skewness**2))
     below, above = (half, far) if skewness > 0 else (far, half)
-    return Difference(middle, middle - below, middle + above, None, n, error, freedom, third)
+    return Difference(middle, middle - below, middle + above, None, n, error, freedom, skewness)
 
 
 def between(
@@ -110,7 +113,19 @@ def between(
     low, high = list(first.values()), list(second.values())
     if not low or not high:
         return None
-    check_finite([*low, *high])
+    unit = unit_of([*low, *high])
+    low, high = ([value / unit for value in values] for values in (low, high))
+    return in_units(_between(low, high, paired), unit)
+
+
+def in_units(found: Difference, unit: float) -> Difference:
+    """The difference of numbers that were divided by `unit`, in the numbers' own size."""
+    scaled = intervals.in_units(found, unit)
+    return scaled if found.error is None else replace(scaled, error=found.error * unit)
+
+
+def _between(low: list[float], high: list[float], paired: bool) -> Difference:
+    """The mean of `high` minus that of `low`, whose size is near 1."""
     scale, n = max(map(abs, (*low, *high))), min(len(low), len(high))
     middle = mean(high) - mean(low)
     if n < 2:

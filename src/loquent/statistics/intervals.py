@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from numbers import Real
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, TypeVar
 
 from loquent.errors import BadSetting
 
+Found = TypeVar("Found", bound="Interval")
 LEVEL = 0.95
 SPREADLESS = 1e-12  # a deviation below this share of the largest number is rounding
 FEWEST = 3  # the numbers that an interval takes: two do not show on which side they are skewed
@@ -54,20 +56,41 @@ def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
     """The mean of independent numbers with its confidence interval: Student's t, stretched by the skewness.
 
     Raises:
-        BadSetting: `numbers` is empty, or a number is not finite.
+        BadSetting: `numbers` is empty, or something in it is no finite number.
+    """
+    unit = unit_of(numbers)
+    own = [float(number) / unit for number in numbers]
+    middle = mean(own)
+    if len(own) < 2:
+        return in_units(Interval(middle, None, None, None, 1), unit)
+    deviation = stdev(own)
+    if deviation <= SPREADLESS * max(map(abs, own)):
+        return in_units(Interval(middle, None, None, 0.0, len(own)), unit)
+    if len(own) < FEWEST:
+        return in_units(Interval(middle, None, None, deviation, len(own)), unit)
+    error = deviation / math.sqrt(len(own))
+    below, above = stretched(error, third_moment(own), len(own) - 1, level)
+    return in_units(Interval(middle, middle - below, middle + above, deviation, len(own)), unit)
+
+
+def unit_of(numbers: Sequence[float]) -> float:
+    """The power of two next to the largest absolute number, by which all can be divided without rounding.
+
+    Powers of divided numbers neither overflow nor vanish.
+
+    Raises:
+        BadSetting: `numbers` is empty, or something in it is no finite number.
     """
     check_finite(numbers)
-    middle = mean(numbers)
-    if len(numbers) < 2:
-        return Interval(middle, None, None, None, 1)
-    deviation = stdev(numbers)
-    if deviation <= SPREADLESS * max(map(abs, numbers)):
-        return Interval(middle, None, None, 0.0, len(numbers))
-    if len(numbers) < FEWEST:
-        return Interval(middle, None, None, deviation, len(numbers))
-    error = deviation / math.sqrt(len(numbers))
-    below, above = stretched(error, third_moment(numbers), len(numbers) - 1, level)
-    return Interval(middle, middle - below, middle + above, deviation, len(numbers))
+    largest = max(abs(float(number)) for number in numbers)
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0
+
+
+def in_units(found: Found, unit: float) -> Found:
+    """The interval of numbers that were divided by `unit`, in the numbers' own size."""
+    ends = (found.mean, found.low, found.high, found.deviation)
+    mean, low, high, deviation = (None if end is None else end * unit for end in ends)
+    return replace(found, mean=mean, low=low, high=high, deviation=deviation)
 
 
 def third_moment(numbers: Sequence[float]) -> float:
@@ -90,13 +113,13 @@ def stretched(error: float, third: float, freedom: float, level: float = LEVEL) 
 
 
 def check_finite(numbers: Sequence[float]) -> None:
-    """Raise BadSetting if there is no number, or if one is not finite."""
-    if not numbers:
+    """Raise BadSetting if there is no number, or if something is no finite number."""
+    if len(numbers) == 0:
         raise BadSetting("the mean of nothing is undefined; pass at least one number")
     for place, number in enumerate(numbers):
-        if not math.isfinite(number):
+        if not isinstance(number, Real) or not math.isfinite(number):
             raise BadSetting(
-                f"number {place} of {len(numbers)} is {number}; numbers must be finite; leave out runs "
+                f"number {place} of {len(numbers)} is {number!r}; numbers must be finite; leave out runs "
                 "without a value"
             )
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.errors import BadSetting
-from loquent.statistics.comparing import RUNS, Difference, of_means, welch
-from loquent.statistics.intervals import FEWEST, stretched, third_moment
+from loquent.statistics.comparing import RUNS, Difference, in_units, of_means, welch
+from loquent.statistics.intervals import FEWEST, stretched, third_moment, unit_of
 
 SEEDS = 5  # the seeds that an interval takes
 Values = NDArray[np.float64]
@@ -60,6 +60,11 @@ def interval(values: Values) -> Difference:
         BadSetting: there are fewer than 2 seeds or 2 rows, or a number is not finite.
     """
     _check(values)
+    unit = unit_of([float(np.abs(values).max())])
+    return in_units(_interval(values / unit), unit)
+
+
+def _interval(values: Values) -> Difference:
     spread, (seeds, rows) = _spread(values), values.shape
     found = _bounds(float(values.mean()), spread, seeds, float(np.abs(values).max()))
     if found.error is None or found.freedom is None or seeds < SEEDS or rows < FEWEST:
@@ -86,6 +91,11 @@ def difference(first: Values, second: Values) -> Difference:
         _check(values)
     if first.shape[1] != second.shape[1]:
         raise BadSetting(f"{first.shape[1]} and {second.shape[1]} rows: compare values on the same rows")
+    unit = unit_of([float(np.abs(values).max()) for values in (first, second)])
+    return in_units(_difference(first / unit, second / unit), unit)
+
+
+def _difference(first: Values, second: Values) -> Difference:
     parts = [_spread(values) for values in (first, second)]
     by_row = second.mean(0) - first.mean(0)
     count = len(by_row)

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from loquent.bench import published
+from loquent.bench.evidence.limits import cut, limits
 from loquent.bench.published import Figure
 from loquent.bench.suite_schema import Column, Suite
 from loquent.bench.work import Outcome
@@ -27,7 +28,7 @@ class Row:
     `values`, and their standard errors over rows (`errors`), are by column and seed. `by_row` has, for the
     columns that are means over episodes, the mean on each row by seed. `both` has the intervals over seeds
     and rows of these columns, for 5 seeds or more; `over_rows`, for 2 to 4 seeds, those of the mean of these
-    runs over rows. `paper` holds the published figures by column.
+    runs over rows. Intervals end at the range of their column. `paper` holds the published figures by column.
     """
 
     name: str
@@ -76,6 +77,9 @@ def row(
         for column, settings in suite.columns.items()
         if (own := _by_row(settings, evaluations, runs))
     }
+    ends = {
+        column: limits(settings.metric, values[column].values()) for column, settings in suite.columns.items()
+    }
     entry = suite.cells[name]
     table, paper = published.row(suite.paper, entry.published) if entry.published else (None, {})
     return Row(
@@ -86,7 +90,11 @@ def row(
         rows=max((_rows(runs[seed]) for seed in evaluations), default=0),
         episodes=max((int(evaluation["n"]) for evaluation in evaluations.values()), default=0),
         values=values,
-        intervals={column: interval(list(by_seed.values())) for column, by_seed in values.items() if by_seed},
+        intervals={
+            column: cut(interval(list(by_seed.values())), ends[column])
+            for column, by_seed in values.items()
+            if by_seed
+        },
         paper={column: figure for column, figure in paper.items() if column in suite.columns},
         source=f"{table.title}; {table.place}; row {entry.published.partition('/')[2]}" if table else "",
         paper_seeds=table.seeds if table else 0,
@@ -98,12 +106,12 @@ def row(
         errors={column: _errors(settings, runs, evaluations) for column, settings in suite.columns.items()},
         by_row=by_row,
         both={
-            column: found
+            column: cut(found, ends[column])
             for column, own in by_row.items()
             if (found := _both(own, values[column])) is not None
         },
         over_rows={
-            column: found
+            column: cut(found, ends[column])
             for column, own in by_row.items()
             if (found := _over_rows(own, values[column])) is not None
         },

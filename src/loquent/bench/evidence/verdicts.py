@@ -139,7 +139,7 @@ def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequenc
     error = math.hypot(*errors)
     if not error or min(rows) < 2:
         return None
-    parts = [(own**2, count - 1) for own, count in zip(errors, rows, strict=True)]
+    parts = [((own / error) ** 2, count - 1) for own, count in zip(errors, rows, strict=True)]
     scale = max(map(abs, values))
     found = comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
     return replace(found, low=None, high=None)

@@ -49,4 +49,4 @@ def smallest(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
 def deviation(spread: Sequence[tuple[float, int]]) -> float:
     """The pooled standard deviation of samples with these deviations and sizes."""
     freedom = sum(count - 1 for _, count in spread)
-    return math.sqrt(sum((count - 1) * own**2 for own, count in spread) / freedom)
+    return math.hypot(*(own * math.sqrt(count - 1) for own, count in spread)) / math.sqrt(freedom)
