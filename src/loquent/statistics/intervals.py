@@ -88,9 +88,9 @@ def unit_of(numbers: Sequence[float]) -> float:
 
 def in_units(found: Found, unit: float) -> Found:
     """The interval of numbers that were divided by `unit`, in the numbers' own size."""
-    ends = (found.mean, found.low, found.high, found.deviation)
-    mean, low, high, deviation = (None if end is None else end * unit for end in ends)
-    return replace(found, mean=mean, low=low, high=high, deviation=deviation)
+    others = (found.low, found.high, found.deviation)
+    low, high, deviation = (None if end is None else end * unit for end in others)
+    return replace(found, mean=found.mean * unit, low=low, high=high, deviation=deviation)
 
 
 def third_moment(numbers: Sequence[float]) -> float:
