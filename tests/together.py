@@ -67,6 +67,29 @@ def of_chai():
     return algorithm.update(model, algorithm.prepare(fork.recorded(model).take([0, 11])))
 
 
+def masks(folder, rank, names):
+    """An update of some learners with dropout; a part of the first mask that each of them draws."""
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).parent / "algorithms"))
+    import fork
+
+    from loquent.core import registry
+    from loquent.core.seeding import Key
+    from loquent.pretrained import dropout
+
+    drawn, own = [], dropout.kept
+    dropout.kept = lambda *given: drawn.append(own(*given)) or drawn[-1]
+    first = {}
+    for name in names:
+        model, kind = fork.actor(layers=1, width=16, dropout=0.1), registry.find("algorithm", name)
+        algorithm = kind(kind.Config(minibatch=12), model, key=Key(0))
+        drawn.clear()
+        algorithm.update(model, algorithm.prepare(fork.recorded(model)))
+        first[name] = drawn[0][0].flatten()[:300].bool().tolist()
+    (folder / f"{rank}.json").write_text(json.dumps(first))
+
+
 def after_steps(backbones):
     import sys
 

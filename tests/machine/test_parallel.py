@@ -60,6 +60,15 @@ def test_two_processes_take_the_steps_of_one_with_the_doubled_batch(backbones, t
     )
 
 
+def test_each_process_drops_units_of_its_own(tmp_path):
+    names = ["ilql", "cloning"]
+    assert together.run(together.masks, 2, tmp_path, names) == [0, 0]
+    one, two = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    for name in names:
+        assert {*one[name], *two[name]} == {False, True}
+        assert one[name] != two[name]
+
+
 def test_a_process_without_anything_to_count_under_a_name_counts_nothing(tmp_path):
     assert together.run(together.chai, 2, tmp_path) == [0, 0]
     one, two = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
@@ -95,12 +104,24 @@ def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind
     two = load_run(tmp_path / "two" / "run")
     for ours, theirs in zip(alone.metrics, two.metrics, strict=True):
         assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3)
+    assert checkpoint.load(two.folder / "checkpoints" / "update-4")["machine"]["processes"] == 2
+    resumes_to_the_bit(two, given, overrides)
+
+
+@pytest.mark.parametrize("kind", ["ilql", "cloning"])
+def test_a_run_of_two_processes_with_dropout_resumes_to_the_bit(kind, given, tmp_path):
+    overrides = ["model.dropout=0.1", f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]
+    assert together.run(together.training, 2, tmp_path / "two", str(given), overrides, False) == [0, 0]
+    resumes_to_the_bit(load_run(tmp_path / "two" / "run"), given, overrides)
+
+
+def resumes_to_the_bit(two, given, overrides):
+    """A run of two processes goes on from its second update as it did before."""
     state = checkpoint.load(two.folder / "checkpoints" / "update-4")
-    assert state["machine"]["processes"] == 2
     for old in ("update-3", "update-4"):
         shutil.rmtree(two.folder / "checkpoints" / old)
     before = {name: (two.folder / name).read_bytes() for name in ("metrics.jsonl", "evaluation.json")}
-    assert together.run(together.training, 2, tmp_path / "two", str(given), overrides, True) == [0, 0]
+    assert together.run(together.training, 2, two.folder.parent, str(given), overrides, True) == [0, 0]
     assert {name: (two.folder / name).read_bytes() for name in before} == before
     again = checkpoint.load(two.folder / "checkpoints" / "update-4")
     assert all(torch.equal(again["actor"][name], tensor) for name, tensor in state["actor"].items())
