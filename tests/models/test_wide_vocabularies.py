@@ -67,6 +67,18 @@ def test_a_number_at_a_boundary_is_decided_by_the_whole_sum(monkeypatch):
     assert not torch.equal(choose(logits, uniform).ids, expected)
 
 
+def test_a_draw_that_rounding_of_a_long_sum_decides_is_that_of_the_whole_sum():
+    """A sum of 1 loses 2^20 masses of half its last place; sums of blocks keep them, 1.2e-10 in all."""
+    logits = torch.full((1, 2**20), float(np.log(1.1e-16)), dtype=torch.float64)
+    logits[0, 0], logits[0, -3], logits[0, -2:] = 0.0, float(np.log(0.01)), 0.0
+    sums = whole(logits, torch.zeros(1, dtype=torch.float64))[1]
+    assert float(sums[0, -4]) == 1.0
+    uniform = (sums[:, -3] + 1e-12) / sums[:, -1]  # just beyond the third column from the end
+    expected = whole(logits, uniform)[0]
+    assert expected.tolist() == [2**20 - 2]
+    assert torch.equal(choose(logits, uniform).ids, expected)
+
+
 def sorted_nucleus(logits, p, min_keep):
     total = logits.double().logsumexp(1, keepdim=True)
     return support._nucleus(logits, total, p, min_keep, logits.shape[1])[0]

@@ -37,7 +37,7 @@ SLACK = 1e-6  # how far the mass may exceed p before a token is dropped
 PREFIX = 256  # ranks examined before a row is sorted completely
 WIDE = 4096  # from so many tokens on, buckets of logits replace the complete sort
 BUCKETS, NATS = 4096, 32.0  # the buckets, and the range of logits below the largest that they divide
-CLEAR = 1e-11  # a mass nearer to p is compared after a complete sort; more than its rounding error
+CLEAR = 3e-10  # a mass nearer to p is compared after a complete sort; as `sampling.SLACK`
 FULL, IDS, BITS = 0, 1, 2  # the forms of one token's set
 Index = int | slice | Sequence[int] | NDArray[np.integer] | Tensor
 
