@@ -244,5 +244,31 @@ def test_a_table_has_the_smallest_difference_it_could_have_seen():
     single = visible.smallest([row("x", 0.5, error=0.03), row("y", 0.5, error=0.04)], "a", 1)
     # error 0.035355 of one mean, 0.05 of a difference; 2.8158 of them with 198 degrees of freedom
     assert (single.difference, single.n) == (pytest.approx(0.1408, abs=1e-3), 1)
-    assert pages.visible_text(single) == "0.141 (rows)"
+    assert pages.visible_text(single) == "0.141 (unpaired rows)"
     assert visible.smallest([row("x", 0.5)], "a", 1) is None
+
+
+def test_the_smallest_difference_of_one_seed_is_that_of_paired_rows():
+    """Rows vary by 1, paired differences by 0.1: a difference is visible where unpaired rows show nothing."""
+    generator = np.random.default_rng(3)
+    shared, own = generator.normal(size=50), 0.1 * generator.normal(size=(300, 50)) / 2**0.5
+
+    def cell(name, numbers):
+        by_row = {"a": {0: {f"r{i}": float(number) for i, number in enumerate(numbers)}}}
+        return dataclasses.replace(row(name, float(np.mean(numbers)), error=0.14, rows=50), by_row=by_row)
+
+    seen = visible.smallest([cell(str(i), shared + own[i]) for i in range(20)], "a", 1)
+    assert (seen.n, seen.paired) == (1, True)
+    assert seen.deviation == pytest.approx(0.1, rel=0.05)
+    # 2.86 errors of 0.1 / sqrt(50) by the noncentral t with 49 degrees of freedom, and a little for skewness
+    assert 2.86 < seen.difference / (seen.deviation / 50**0.5) < 3.2
+    assert pages.visible_text(seen).endswith(" (paired rows)")
+    decided = 0
+    for i in range(0, 300, 2):
+        cells = {"x": cell("x", shared + own[i]), "y": cell("y", shared + own[i + 1] + seen.difference)}
+        decided += judge("xy", **cells)[0].on_rows == HOLDS
+    assert decided / 150 == pytest.approx(0.8, abs=0.1)
+    apart = cell("z", shared)
+    other = {f"q{i}": 0.5 * (i % 2) for i in range(50)}
+    apart = dataclasses.replace(apart, by_row={"a": {0: other}})
+    assert not visible.smallest([cell("x", shared), apart], "a", 1).paired

@@ -179,6 +179,7 @@ def as_json(results: Results) -> dict[str, Any]:
                         "task": task.task,
                         "outcome": task.outcome,
                         **_step(task.step),
+                        "p_corrected": task.corrected,
                         "paper": list(task.paper) if task.paper else None,
                         "paper_rises": task.paper_rises,
                     }

@@ -179,7 +179,7 @@ def _summaries(results: Results, ids: ChartIds) -> Iterator[str]:
 def _tallies(results: Results) -> Iterator[str]:
     if not results.tallied:
         return
-    yield f'<h2>Claims over the tasks</h2><p class="soft">{safe(pages.TALLY_NOTE)}</p><ul>'
+    yield f'<h2>Claims over the tasks</h2><p class="soft">{safe(pages.tally_note(results))}</p><ul>'
     for found in results.tallied:
         quote = f' <span class="soft">“{safe(found.tally.quote)}” ({safe(found.tally.place)})</span>'
         tasks = "".join(f"<li>{safe(pages.tally_text(task))}</li>" for task in found.tasks)

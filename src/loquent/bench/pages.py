@@ -21,6 +21,7 @@ from loquent.bench.evidence.texts import (
     effect_text,
     further_text,
     interval_text,
+    p_text,
     size_text,
     sizes,
     step_text,
@@ -143,7 +144,8 @@ def visible_text(item: visible.Visible | None) -> str:
     """A smallest visible difference as text; with one seed it is one on the rows that were played."""
     if item is None:
         return "–"
-    return number(item.difference) + (" (rows)" if item.n == 1 else "")
+    rows = " (paired rows)" if item.paired else " (unpaired rows)"
+    return number(item.difference) + rows * (item.n == 1)
 
 
 def visible_note(results: Results, title: str) -> str:
@@ -177,7 +179,7 @@ def markdown(results: Results) -> str:
         parts += ["", "## Over the tasks", "", about]
         parts += [line for head, *body in shown for line in ("", text_table(head, body))]
     if results.tallied:
-        parts += ["", "## Claims over the tasks", "", TALLY_NOTE, "", *_tallies(results)]
+        parts += ["", "## Claims over the tasks", "", tally_note(results), "", *_tallies(results)]
     if results.sets:
         parts += [
             "",
@@ -193,10 +195,19 @@ def markdown(results: Results) -> str:
     return "\n".join(parts) + "\n"
 
 
-TALLY_NOTE = (
-    "A win is a difference of more than two standard errors on the test rows (with several seeds: over "
-    "seeds), each task by itself."
-)
+def tally_note(results: Results) -> str:
+    """What a win is, which counts are corrected, and what counts of one seed are about."""
+    text = (
+        "A win is a difference of more than two standard errors, each task by itself, so that chance alone "
+        "makes some wins and losses. The number after Holm's correction for all comparisons of a claim is "
+        "above 0 for at most 5% of claims about methods that are equal on all tasks."
+    )
+    if any(found.single for found in results.tallied):
+        text += (
+            " With one seed all of it is over the test rows and about these runs: it decides nothing about "
+            "the methods."
+        )
+    return text
 
 
 def _tallies(results: Results) -> Iterator[str]:
@@ -209,7 +220,14 @@ def _tallies(results: Results) -> Iterator[str]:
 def tally_text(found: OnTask) -> str:
     """The comparison on one task as text, with the paper's figures."""
     paper = f"; paper: {found.paper[0]} → {found.paper[1]}" if found.paper else ""
-    return f"{found.task}: {found.outcome}; {difference_text(found.step)}{paper}"
+    difference = found.step.difference
+    p = None if difference is None else difference.p
+    test = (
+        ""
+        if p is None or found.corrected is None
+        else f" (p = {p_text(p)}, corrected {p_text(found.corrected)})"
+    )
+    return f"{found.task}: {found.outcome}; {difference_text(found.step)}{test}{paper}"
 
 
 def error_note(results: Results) -> str:

@@ -61,6 +61,11 @@ class Difference(Interval):
         half = student_tail(abs(self.mean) / (self.error * stretch), self.freedom) / 2
         return half if self.mean > 0 else 1 - half
 
+    @property
+    def p(self) -> float | None:
+        """The two-sided p-value of equal means."""
+        return None if self.above is None else 2 * min(self.above, 1 - self.above)
+
     def as_json(self) -> dict[str, Any]:
         """All fields by name."""
         return {**super().as_json(), "error": self.error, "freedom": self.freedom}

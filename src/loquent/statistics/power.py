@@ -78,6 +78,27 @@ def _bounds(runs: int, level: float) -> NDArray[np.float64]:
     return means
 
 
+@lru_cache(maxsize=256)
+def smallest_paired_shift(pairs: int, level: float, wanted: float = POWER) -> float:
+    """The true mean of paired differences, in standard errors, that their test decides so often."""
+    bounds = student(pairs - 1, level) * _paired_stretches(pairs)
+    return _least(lambda shift: _beyond(shift, pairs - 1, bounds), wanted)
+
+
+@lru_cache(maxsize=64)
+def _paired_stretches(pairs: int) -> NDArray[np.float64]:
+    """How far a test of rising paired differences is stretched: means of parts of equal size of the draws."""
+    if pairs < FEWEST:
+        return np.ones(1)
+    values = Key(pairs, ("paired power",)).generator().normal(size=(_SHARES * max(5, 400 // pairs), pairs))
+    values -= values.mean(1, keepdims=True)
+    squared = (values**2).sum(1) / (pairs * (pairs - 1))
+    skewness = (values**3).sum(1) / (pairs * (pairs - 1) * (pairs - 2)) / squared**1.5
+    stretches = np.where(skewness < 0, stretched_test(skewness, pairs), 1.0)
+    means: NDArray[np.float64] = np.sort(stretches).reshape(_SHARES, -1).mean(1)
+    return means
+
+
 @lru_cache(maxsize=64)
 def _draws(runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Welch's degrees of freedom, and how far a test of a rising difference is stretched."""

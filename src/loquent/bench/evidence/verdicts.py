@@ -206,9 +206,7 @@ def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
         difference, error = (difference, None) if on_rows is None else (on_rows, on_rows.error)
     verdict = MISSING
     if difference is not None:
-        above = difference.above
-        p = None if above is None else 2 * min(above, 1 - above)
-        verdict = decide(p, difference.mean > 0)
+        verdict = decide(difference.p, difference.mean > 0)
     low_figure, high_figure = low.paper.get(column), high.paper.get(column)
     paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
     return Step(
