@@ -76,7 +76,7 @@ def masks(folder, rank, names):
 
     from loquent.core import registry
     from loquent.core.seeding import Key
-    from loquent.pretrained import dropout
+    from loquent.pretrained.forward import dropout
 
     drawn, own = [], dropout.kept
     dropout.kept = lambda *given: drawn.append(own(*given)) or drawn[-1]

@@ -9,7 +9,8 @@ from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.value_learning.ilql import ILQL
 from loquent.core.seeding import Key
 from loquent.models.score.states import states_of
-from loquent.pretrained import dropout, dropping, gpt2, hidden
+from loquent.pretrained import dropping, hidden
+from loquent.pretrained.forward import dropout, gpt2
 
 KEY = Key(3)
 LEARNERS = {
