@@ -139,15 +139,16 @@ class Whole(PPO):
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, torch.Tensor]:
         import loquent.algorithms.policy_gradient.actor_critic as learner
 
-        def scores(module: Any, batch: TokenBatch, **options: Any) -> Scores:
+        def losses(module: Any, batch: TokenBatch, function: Any, **_: Any) -> tuple[torch.Tensor, Scores]:
             logprob, entropy = whole_scores(module, batch.tokens, batch.is_action)
-            return Scores(logprob, logprob, entropy)
+            scores = Scores(logprob, logprob, entropy)
+            return function(scores, slice(None)), scores
 
-        chunked, learner.action_scores = learner.action_scores, scores
+        own, learner.action_losses = learner.action_losses, losses
         try:
             return super().loss(model, batch)
         finally:
-            learner.action_scores = chunked
+            learner.action_losses = own
 
 
 def memory(name: str) -> int:

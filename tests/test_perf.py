@@ -325,6 +325,46 @@ def test_a_reference_that_computes_something_else_is_caught(perf):
         learning.agreement(ours, other, 8)
 
 
+@pytest.mark.parametrize(("kind", "shape"), [("ModernLoop", "gpt2"), ("ModernPairLoop", "t5")])
+def test_a_reference_computes_the_entropy_in_learning_alone(perf, kind, shape):
+    learning, settings = perf("learning"), perf("references.learner").Settings
+    _, other = learning._small("quick", 8, settings(new=6), getattr(learning, kind), shape=shape)
+    rollout = other.collect(torch.tensor(perf("workloads").prompts("quick", 2, 8)), learning.reward)
+    assert not hasattr(other, "entropy")
+    other.minibatch(rollout, torch.arange(2))
+    assert 0 < float(other.entropy) < math.log(64) + 1e-6
+
+
+def test_the_reference_of_memory_makes_whole_logits(perf, monkeypatch):
+    memory, shapes = perf("memory"), []
+    language = perf("workloads").language("quick")
+    decoding = perf("loquent.models.decode.loop").Decoding(max_new_tokens=6)
+    parts = {"format": perf("workloads").Endless(language.tokenizer), "decoding": decoding}
+    model = memory.Actor.build(
+        language,
+        critic="head",
+        reference="none",
+        evaluation=decoding,
+        key=perf("loquent.core.seeding").Key(0),
+        **parts,
+    )
+    own = language.module.forward
+
+    def forward(*given, **options):
+        output = own(*given, **options)
+        shapes.append(tuple(output.logits.shape))
+        return output
+
+    monkeypatch.setattr(language.module, "forward", forward)
+    batch = memory.batch("quick", 2, 8, 6)
+    whole = memory.Whole(memory.Config(beta=0.0), model).loss(model, batch)
+    assert (2, 14, 64) in shapes
+    monkeypatch.undo()
+    ours = memory.PPO(memory.Config(beta=0.0), model).loss(model, batch)
+    assert torch.allclose(whole["total"], ours["total"], atol=1e-5)
+    assert torch.allclose(whole["policy/entropy"], ours["policy/entropy"], atol=1e-5)
+
+
 def test_other_greedy_tokens_are_caught(perf):
     decoding, module = perf("decoding"), perf("workloads").network("quick")
     rows = [[1, 2, 3], [4, 5, 6]]

@@ -38,22 +38,24 @@ class ModernLoop(Learner):
         task = torch.tensor([reward(row) for row in answers.tolist()], device=prompts.device)
         return self.rollout(tokens, prompts.shape[1], logprob, value, reference, task)
 
-    def logprobs(self, module: torch.nn.Module, tokens: Tensor, wide: int) -> Tensor:
-        """The log-probabilities of the answers, [B, T]."""
+    def logprobs(self, module: torch.nn.Module, tokens: Tensor, wide: int, *, logs: bool = False) -> Tensor:
+        """The log-probabilities of the answers, [B, T]; `logs` also sets `entropy`, which learning logs."""
         logits = module(tokens, use_cache=False, logits_to_keep=tokens.shape[1] - wide + 1).logits[:, :-1]
         logprob = logits.log_softmax(-1)
-        with torch.no_grad():
-            self.entropy = -(logprob.exp() * logprob).sum(-1).mean()  # which such programs log
+        if logs:
+            self.entropy = mean_entropy(logprob)
         return logprob.gather(2, tokens[:, wide:, None])[:, :, 0]
 
-    def read(self, tokens: Tensor, wide: int) -> tuple[Tensor, Tensor]:
+    def read(self, tokens: Tensor, wide: int, *, logs: bool = False) -> tuple[Tensor, Tensor]:
         """Log-probabilities and values, one pass for each network."""
         hidden = self.trunk(tokens, use_cache=False).last_hidden_state
-        return self.logprobs(self.policy, tokens, wide), self.head(hidden[:, wide - 1 : -1])[:, :, 0]
+        return self.logprobs(self.policy, tokens, wide, logs=logs), self.head(hidden[:, wide - 1 : -1])[
+            :, :, 0
+        ]
 
     def minibatch(self, rollout: Rollout, chosen: Tensor) -> Tensor:
         """The loss of some sequences."""
-        new, value = self.read(rollout.tokens[chosen], rollout.wide)
+        new, value = self.read(rollout.tokens[chosen], rollout.wide, logs=True)
         return self.loss(
             new, value, rollout.logprob[chosen], rollout.advantage[chosen], rollout.target[chosen]
         )
@@ -63,3 +65,9 @@ class ModernLoop(Learner):
         for _ in range(self.settings.epochs):
             for chosen in torch.randperm(len(rollout.tokens)).split(MINIBATCH):
                 self.step(self.minibatch(rollout, chosen))
+
+
+@torch.no_grad()
+def mean_entropy(logprob: Tensor) -> Tensor:
+    """The mean entropy of distributions [B, T, V]."""
+    return -(logprob.exp() * logprob).sum(-1).mean()

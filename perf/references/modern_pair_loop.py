@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from references.learner import Rollout
-from references.modern_loop import ModernLoop
+from references.modern_loop import ModernLoop, mean_entropy
 
 BATCH = 64
 
@@ -50,8 +50,8 @@ class ModernPairLoop(ModernLoop):
         task = torch.tensor([reward(row) for row in answers.tolist()], device=prompts.device)
         return self.rollout(tokens, wide, logprob, value, reference, task)
 
-    def logprobs(self, module: torch.nn.Module, tokens: Tensor, wide: int) -> Tensor:
-        """The log-probabilities of the answers, [B, T]."""
+    def logprobs(self, module: torch.nn.Module, tokens: Tensor, wide: int, *, logs: bool = False) -> Tensor:
+        """The log-probabilities of the answers, [B, T]; `logs` also sets `entropy`, which learning logs."""
         source, target = tokens[:, : wide - 1], tokens[:, wide - 1 : -1]
         logits = module(
             input_ids=source,
@@ -60,11 +60,11 @@ class ModernPairLoop(ModernLoop):
             use_cache=False,
         ).logits
         logprob = logits.log_softmax(-1)
-        with torch.no_grad():
-            self.entropy = -(logprob.exp() * logprob).sum(-1).mean()  # which such programs log
+        if logs:
+            self.entropy = mean_entropy(logprob)
         return logprob.gather(2, tokens[:, wide:, None])[:, :, 0]
 
-    def read(self, tokens: Tensor, wide: int) -> tuple[Tensor, Tensor]:
+    def read(self, tokens: Tensor, wide: int, *, logs: bool = False) -> tuple[Tensor, Tensor]:
         """Log-probabilities and values, one pass for each network."""
         source, target = tokens[:, : wide - 1], tokens[:, wide - 1 : -1]
         mask = torch.ones_like(source)
@@ -72,4 +72,4 @@ class ModernPairLoop(ModernLoop):
         hidden = self.trunk.decoder(
             input_ids=target, encoder_hidden_states=memory, encoder_attention_mask=mask, use_cache=False
         ).last_hidden_state
-        return self.logprobs(self.policy, tokens, wide), self.head(hidden)[:, :, 0]
+        return self.logprobs(self.policy, tokens, wide, logs=logs), self.head(hidden)[:, :, 0]
