@@ -41,6 +41,7 @@ def test_i_25_the_end_of_the_budget_shows_the_golds(monkeypatch, capsys):
 def test_i_25_a_typed_answer_is_scored(monkeypatch, capsys, answer):
     code, out = played(monkeypatch, capsys, f"cf dowry\ns\n{answer}\n", "answer_phase=true")
     assert code == 0
+    assert "Answer the question.\nagent" in out  # no list of commands between
     assert ("f1 1, em 1" in out) == (answer == "115 coins")
     assert ("f1 0.666667, em 0" in out) == (answer == "coins")
 
