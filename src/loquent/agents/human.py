@@ -169,8 +169,8 @@ def allowed(actions: ActionSet | None, legal: Legal, text: str) -> str:
 def offered(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:
     """A line with the legal actions, if there are at most 30.
 
-    Else, at the first question, a line with the number of actions and an example; later "". Where no action is
-    legal, as for an answer in free text, "".
+    Else, at the first question, a line with the number of actions and an example; later "". "" where none
+    is legal, as for an answer in free text.
     """
     if actions is None or legal == ():
         return ""
