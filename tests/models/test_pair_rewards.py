@@ -1,5 +1,7 @@
 """Rewards of long answers of encoder-decoders: per sentence with GAE, and of a potential."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -59,16 +61,25 @@ def test_the_reward_of_each_sentence_stands_on_its_last_token_and_gae_carries_it
     wanted = [TEXT[: n + 1] for n, character in enumerate(TEXT) if character in ".!"]
     assert read == wanted
     assert reward[ends].tolist() == [1.0, 1.0, 2.0] * 4
-    config = PPO.Config(gamma=gamma, lam=lam, beta=0.0, normalize_advantages=False)
-    prepared = PPO(config, actor).prepare(batch)
+    config = PPO.Config(gamma=gamma, lam=lam, beta=0.0, normalize_advantages=False, epochs=1)
+    # the answer counts as drawn from the policy itself, so the ratio is 1
+    prepared = PPO(config, actor).prepare(replace(batch, drawn_logprob=batch.policy_logprob))
     value = batch.value[0][batch.is_action[0]].tolist()
     advantage, following, by_hand = 0.0, 0.0, []
     for r, v in zip(reversed(reward.tolist()), reversed(value), strict=True):
         advantage = r + gamma * following - v + gamma * lam * advantage
         following = v
         by_hand.append(advantage)
-    ours = prepared.advantage[0][batch.is_action[0]]
-    torch.testing.assert_close(ours, torch.tensor(by_hand[::-1]), rtol=0, atol=1e-5)
+    ours, by_hand = prepared.advantage[0][batch.is_action[0]], torch.tensor(by_hand[::-1])
+    torch.testing.assert_close(ours, by_hand, rtol=0, atol=1e-5)
+    before = {name: weight.detach().clone() for name, weight in actor.named_parameters()}
+    logs = PPO(config, actor).update(actor, prepared)
+    assert logs["policy/ratio_error"] < 1e-5
+    assert logs["policy/loss"] == pytest.approx(-float(by_hand.mean()), rel=1e-4)
+    assert logs["critic/loss"] == pytest.approx(float(by_hand.square().mean()), rel=1e-4)
+    assert not all(
+        torch.equal(before[name], weight) for name, weight in actor.policy.named_parameters(prefix="policy")
+    )
 
 
 @pytest.mark.parametrize("place", ["sentence", "token"])
