@@ -52,8 +52,10 @@ def overrides(case: str, base: Path) -> list[str]:
     steps = STEPS.get(recipe, ONE_STEP)
     if recipe == "wordle_ilql":
         task: tuple[str, ...] = (f"training.data={base / 'games'}",)
+    elif recipe == "reviews_supervised":
+        task = (*REVIEWS, "task.text_words=40")
     else:
-        task = REVIEWS if recipe == "reviews_supervised" else (*REVIEWS, "rewards={lexicon: 1.0}")
+        task = (*REVIEWS, "rewards={lexicon: 1.0}")
     return [*RUN, *task, *steps, f"model.path={base / shape}", *more]
 
 
@@ -70,7 +72,7 @@ def run(*arguments: str) -> None:
 
 def make_bases(folder: Path) -> None:
     """Models of four blocks of width 384 without training, a folder for each shape, and games of Wordle."""
-    from loquent import pretrained
+    from loquent import pretrained, recipes
     from loquent.agents.scripted import Random
     from loquent.core import episode, registry
     from loquent.core.seeding import Key
@@ -81,9 +83,10 @@ def make_bases(folder: Path) -> None:
     for shape in SHAPES:
         made = pretrained.build(texts, shape=shape, key=Key(0), dropout=0.0, **sizes)
         pretrained.save(made, folder / shape)
-    task: Any = registry.find("task", "wordle")()
+    recipe = recipes.load("wordle_ilql")
+    task = registry.find("task", recipe.task)(recipe.options)
     (folder / "games").mkdir()
-    queue = games(task.rows("train")[:64])
+    queue = games(task.rows("train"), each=2)
     episode.write(folder / "games" / "episodes.jsonl", play(task, queue, Random(task), seed=1))
 
 

@@ -50,12 +50,17 @@ def cell(entry):
     return f"{text} (`{entry['name']}{factor}`)"
 
 
+def version(source, algorithm):
+    """The version of a source that the values of an algorithm were recorded from."""
+    return source.get("versions", {}).get(algorithm) or source["version"].split(" ")[0]
+
+
 def table(algorithm):
     """The Markdown table of one algorithm."""
     rows, ours = RECORDED[algorithm], defaults(algorithm)
     columns = list(dict.fromkeys(name for row in rows.values() for name in row))
     titles = [
-        f"{source['title']} {source['version'].split(' ')[0]}" if source else f"`{name}`"
+        f"{source['title']} {version(source, algorithm)}" if source else f"`{name}`"
         for name, source in ((name, RECORDED["sources"].get(name)) for name in columns)
     ]
     lines = ["| setting | Loquent | " + " | ".join(titles) + " |", "|---" * (2 + len(columns)) + "|"]

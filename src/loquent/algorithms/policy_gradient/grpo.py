@@ -64,7 +64,7 @@ PRESETS = {
         kl="loss",
         beta=0.0,
     ),
-    "trl": Record(  # TRL 1.12.0, GRPOConfig: loss_type dapo, scale_rewards group
+    "trl": Record(  # TRL 1.16.0, GRPOConfig: loss_type dapo, scale_rewards group
         learning_rate=1e-6,
         weight_decay=0.0,
         max_grad_norm=1.0,

@@ -28,7 +28,7 @@ from loquent.models.tokens.batch import TokenBatch
 LOGGED = logged_keys.RLOO
 
 PRESETS = {
-    "trl": Record(  # TRL 1.12.0, RLOOConfig
+    "trl": Record(  # TRL 1.16.0, RLOOConfig
         learning_rate=1e-6,
         weight_decay=0.0,
         max_grad_norm=1.0,
