@@ -259,22 +259,17 @@ class QADQN(Playing):
         """The targets of drawn transitions; no dropout, and noise of their own."""
         self._stir(self.actor.policy, "next")
         self._stir(self.target, "target")
-        device = self.actor.device
-        returns = torch.from_numpy(drawn.returns).to(device)
-        alive = np.flatnonzero(drawn.alive)
-        if not len(alive):
-            return returns
-        following = [drawn.following[i] for i in alive]  # what has ended has no value, and is not read
-        returns[alive] = targets.double_q_target(
-            returns[alive],
-            torch.from_numpy(drawn.discount[alive]).to(device),
-            torch.ones(len(alive), dtype=torch.bool, device=device),
-            self._values(self.actor.policy, following),
-            self._values(self.target, following),
+        online = self._values(self.actor.policy, drawn.following)
+        device = online.device
+        return targets.double_q_target(
+            torch.from_numpy(drawn.returns).to(device),
+            torch.from_numpy(drawn.discount).to(device),
+            torch.from_numpy(drawn.alive).to(device),
+            online,
+            self._values(self.target, drawn.following),
             double=self.config.double,
             bounds=(self.config.bounded and self.actor.task.spec.return_range) or EVERYTHING,
         )
-        return returns
 
     def _values(self, network: Network, situations: list[Situation]) -> Tensor:
         batch = self.actor.inputs.batch(situations).to(self.actor.device)
