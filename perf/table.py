@@ -1,37 +1,42 @@
 """The tables of docs/speed.md from docs/results/speed.jsonl: `python perf/table.py` writes them anew.
 
 A row keeps its name and its words. The target, the figures and the commit come from the last line with that
-name. A commit is marked as older if a file that the benchmark measures has changed since.
+name. A commit is marked as older if a file that the benchmark measures, or its reference, has changed since.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from run import BENCHMARKS
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "speed.md", ROOT / "docs" / "results" / "speed.jsonl"
-MODELS = ["models/decode", "models/support.py", "pretrained/forward"]
-LEARNING = [*MODELS, "models/score", "models/values/chunked.py", "algorithms/shared", "rollout/loop.py"]
+MODELS = ["models/decode", "models/support.py", "models/tokens", "pretrained/forward", "pretrained/footprint"]
+MODELS += [f"pretrained/{name}.py" for name in ("networks", "output", "recorder", "stand_in", "pairs")]
+LEARNING = [*MODELS, "models/score", "models/actor.py", "models/values/chunked.py", "algorithms/shared"]
+LEARNING += ["agents/language_model.py", "rollout"]
+STEPS = ["core/task.py", "core/live.py", "adapters"]
 MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "decode": MODELS,
     "ppo": [*LEARNING, "algorithms/policy_gradient"],
-    "ppo-t5": [*LEARNING, "algorithms/policy_gradient", "pretrained/pairs.py"],
     "grpo": [*LEARNING, "algorithms/policy_gradient"],
     "memory": [*LEARNING, "algorithms/policy_gradient"],
     "ilql-acting": [*MODELS, "models/values"],
     "ilql-training": [*LEARNING, "models/values", "algorithms/value_learning"],
-    "wordle": ["tasks/wordle", "core/task.py"],
+    "wordle": ["tasks/wordle", "core/task.py", "rollout"],
     "reading": ["tasks/reading", "core/task.py"],
-    "asking": ["models/asking", "algorithms/asking"],
-    "steps": ["adapters", "core/task.py", "core/live.py", "tasks/tagging", "tasks/multilabel", "features"],
-    "blocks": ["tasks/blocks", "core/task.py"],
+    "asking": ["models/asking", "algorithms/asking", "agents", "rollout"],
+    "steps": [*STEPS, "tasks/tagging", "tasks/multilabel", "features"],
+    "blocks": [*STEPS, "tasks/blocks"],
     "metric": ["metrics"],
     "learn": [*LEARNING, "algorithms/policy_gradient"],
-    "dropout": ["pretrained/forward"],
+    "dropout": MODELS,
     "equal": MODELS,
     "prefill": MODELS,
     "answers": MODELS,
@@ -45,9 +50,32 @@ def records() -> dict[str, dict[str, Any]]:
 
 
 def paths(name: str) -> list[str]:
-    """The files that a benchmark measures, by the longest beginning of its name."""
+    """The files and folders whose changes make a figure old.
+
+    They are those that the benchmark measures, by the longest beginning of its name, and the modules of perf/
+    that it imports, its reference among them.
+    """
+    module = BENCHMARKS[name].module if name in BENCHMARKS else "version_work"
     beginnings = [beginning for beginning in MEASURED if name.startswith(beginning)]
-    return [f"src/loquent/{path}" for path in MEASURED[max(beginnings, key=len)]]
+    measured = [f"src/loquent/{path}" for path in MEASURED[max(beginnings, key=len)]]
+    return [*measured, *sorted(imported(ROOT / "perf" / f"{module}.py"))]
+
+
+def imported(module: Path) -> set[str]:
+    """The paths of a module of perf/ and of all modules of perf/ that it imports, also inside functions."""
+    names, found, waiting = ROOT / "perf", set(), [module]
+    while waiting:
+        path = waiting.pop()
+        if not path.is_file() or str(path.relative_to(ROOT)) in found:
+            continue
+        found.add(str(path.relative_to(ROOT)))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                waiting += [names / f"{alias.name}.py" for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                place = names / node.module.replace(".", "/")
+                waiting += [place.with_suffix(".py"), *(place / f"{alias.name}.py" for alias in node.names)]
+    return found
 
 
 def has_history() -> bool:
@@ -56,9 +84,8 @@ def has_history() -> bool:
 
 
 def is_older(name: str, commit: str) -> bool:
-    """Whether a file that a benchmark measures has changed since a commit, or the commit is unknown."""
-    changes = _git("log", "-1", "--format=%h", f"{commit}..HEAD", "--", *paths(name))
-    return changes != ""
+    """Whether the files of `paths`, as they now are, differ from those of a commit, or it is unknown."""
+    return _git("diff", "--name-only", commit, "--", *paths(name)) != ""
 
 
 def _git(*arguments: str) -> str | None:

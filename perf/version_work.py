@@ -83,7 +83,8 @@ def learning(size: str, *, episodes: int = 32, wide: int = 64, new: int = 48) ->
 
     def run() -> dict[str, Any]:
         logs = ours.ppo.update(ours.actor, batch)
-        return {"draws": [], "numbers": [value for value in logs.values() if value == value]}
+        numbers = [value for value in logs.values() if value == value]
+        return {"draws": batch.tokens.tolist(), "numbers": numbers, "gradient": gradient(ours.actor)}
 
     return run
 
@@ -91,29 +92,46 @@ def learning(size: str, *, episodes: int = 32, wide: int = 64, new: int = 48) ->
 def supervised(
     shape: str, *, dropout: float = 0.1, size: str = "small", rows: int = 16, wide: int = 128
 ) -> Work:
-    """A gradient step of supervised learning in training mode."""
+    """A gradient of supervised learning in training mode.
+
+    Masks of different versions differ, so the states and the gradient are compared without dropout.
+    """
     from loquent import pretrained
 
     # the commit before this one has no streams for dropout
     dropping = getattr(pretrained, "dropping", lambda key: nullcontext())
     module = workloads.network(size, shape)
-    for part in module.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = dropout
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = dropout
     module.train()
     tokens = torch.tensor(workloads.prompts(size, rows, wide))
     wanted = torch.ones_like(tokens, dtype=torch.bool)
 
-    def run() -> dict[str, Any]:
+    def states(rate: float) -> torch.Tensor:
+        for part in module.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = rate
+            if hasattr(part, "attention_dropout"):
+                part.attention_dropout = rate
         torch.manual_seed(0)
         module.zero_grad()
         with dropping(Key(0)):
-            pretrained.hidden(module, tokens, wanted).square().mean().backward()
-        return {"draws": [], "numbers": []}
+            found: torch.Tensor = pretrained.hidden(module, tokens, wanted)
+            found.square().mean().backward()
+        return found.detach()
+
+    compared = {"draws": [], "numbers": states(0.0)[:, -1].flatten().tolist(), "gradient": gradient(module)}
+
+    def run() -> dict[str, Any]:
+        states(dropout)
+        return compared
 
     return run
+
+
+def gradient(module: torch.nn.Module) -> list[float]:
+    """The norm of each parameter's gradient, and its product with a fixed vector."""
+    parts = [p.grad.flatten().double() for p in module.parameters() if p.grad is not None]
+    fixed = [torch.arange(len(part), dtype=torch.float64).cos() for part in parts]
+    return [float(x) for part, other in zip(parts, fixed, strict=True) for x in (part.norm(), part @ other)]
 
 
 WORK: dict[str, Callable[[], Work]] = {
@@ -127,6 +145,7 @@ WORK: dict[str, Callable[[], Work]] = {
     "dropout-small": partial(supervised, "gpt2"),
     "dropout-short": partial(supervised, "gpt2", size="tiny", rows=32, wide=32),
     "dropout-long": partial(supervised, "gpt2", size="tiny", rows=4, wide=256),
+    "dropout-quick": partial(supervised, "gpt2", size="quick", rows=4, wide=8),
     "dropout-llama": partial(supervised, "llama"),
     "equal-prompts": partial(decoding, "small", rows=64, answers=8, wide=512, new=48),
     "long-prompts": partial(decoding, "small", rows=128, wide=512, new=8),

@@ -1,7 +1,7 @@
 """This tree against an earlier commit: `python perf/versions.py NAME --before FOLDER` with its checkout.
 
 Each side runs in a process of its own with the same workload, and both take turns. Their draws must be equal,
-and their numbers equal within 1e-5, before a time counts.
+and their numbers and gradients equal within 1e-5, before a time counts.
 """
 
 from __future__ import annotations
@@ -63,10 +63,18 @@ def serve(name: str) -> None:
 
 
 def compared(ours: dict[str, Any], before: dict[str, Any]) -> float:
-    """The largest difference of the numbers; AssertionError if draws differ or numbers do."""
+    """The largest difference of the numbers, and of the gradient as a share of its largest entry.
+
+    Raises:
+        AssertionError: draws, numbers or gradients differ, or there are no numbers to compare.
+    """
     assert ours["draws"] == before["draws"], "the draws differ"
-    pairs = list(zip(ours["numbers"], before["numbers"], strict=True))
-    worst = max((abs(a - b) / max(1.0, abs(b)) for a, b in pairs), default=0.0)
+    assert ours["numbers"], "the workload has no numbers to compare"
+    pairs = zip(ours["numbers"], before["numbers"], strict=True)
+    worst = max(abs(a - b) / max(1.0, abs(b)) for a, b in pairs)
+    largest = max(map(abs, before.get("gradient", ())), default=0.0)
+    for a, b in zip(ours.get("gradient", ()), before.get("gradient", ()), strict=True):
+        worst = max(worst, abs(a - b) / largest if largest else abs(a))
     assert worst < WITHIN, f"the numbers differ by {worst}"
     return worst
 

@@ -355,6 +355,41 @@ def test_the_reference_of_memory_makes_whole_logits(perf, monkeypatch):
         assert torch.allclose(whole[name], ours[name], atol=1e-5)
 
 
+def test_versions_compare_what_their_workloads_compute(perf, monkeypatch):
+    versions, work = perf("versions"), perf("version_work")
+    small = {"rows": 4, "wide": 8}
+    made = [
+        work.decoding("quick", new=3, **small),
+        work.learning("quick", episodes=4, wide=8, new=3),
+        work.supervised("gpt2", size="quick", **small),
+        work.supervised("llama", size="quick", **small),
+    ]
+    for run in made:
+        first = json.loads(json.dumps(run()))
+        assert versions.compared(first, first) == 0.0
+        for name in {"draws", "numbers", "gradient"} & {key for key in first if first[key]}:
+            other = copy.deepcopy(first)
+            if name == "draws":
+                other[name][0][-1] += 1
+            else:
+                place = max(range(len(first[name])), key=lambda i: abs(first[name][i]))
+                other[name][place] = other[name][place] * 1.001 + 1e-4 * (name == "numbers")
+            with pytest.raises(AssertionError, match="differ"):
+                versions.compared(other, first)
+    assert ["gradient" in run() for run in made] == [False, True, True, True]
+    with pytest.raises(AssertionError, match="no numbers"):
+        versions.compared({"draws": [], "numbers": []}, {"draws": [], "numbers": []})
+
+
+def test_versions_of_one_checkout_are_equal(perf, capsys):
+    """Two processes with the same checkout, the workload of a small model."""
+    arguments = ["dropout-quick", "--before", str(PERF.parent), "--rounds", "1"]
+    assert perf("versions").main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["largest_difference"] == 0.0
+    assert found["ratio_of_processor_time"] > 0
+
+
 def test_other_greedy_tokens_are_caught(perf):
     decoding, module = perf("decoding"), perf("workloads").network("quick")
     rows = [[1, 2, 3], [4, 5, 6]]

@@ -1,5 +1,7 @@
 """The tables of docs/speed.md come from the results, and a figure older than what it measures is marked."""
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,6 +35,47 @@ def test_figures_older_than_the_files_that_they_measure_are_marked():
 def test_every_benchmark_says_what_it_measures():
     for name in table.records():
         assert all((HERE / path).exists() for path in table.paths(name)), name
+
+
+def test_a_changed_reference_makes_the_figure_old(tmp_path, monkeypatch):
+    """Before the change is committed, and after; another benchmark's figure stays."""
+    shutil.copytree(HERE / "perf", tmp_path / "perf", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(table, "ROOT", tmp_path)
+    marks = ["-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+
+    def git(*arguments):
+        command = ["git", *marks, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def older():
+        return [name for name in ("ilql-training", "wordle-act") if table.is_older(name, commit)]
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "measured")
+    commit = git("rev-parse", "--short", "HEAD")
+    assert older() == []
+    reference = tmp_path / "perf" / "references" / "plain_ilql.py"
+    reference.write_text(reference.read_text() + "\n")
+    assert older() == ["ilql-training"]
+    git("commit", "-qam", "changed")
+    assert older() == ["ilql-training"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("dropout-tiny", {"perf/version_work.py", "perf/workloads.py", "src/loquent/pretrained/networks.py"}),
+        ("blocks-scatter-vector", {"perf/references/redrawn_blocks.py", "src/loquent/adapters"}),
+        ("ppo-trl", {"perf/references/trl_ppo.py", "src/loquent/rollout", "src/loquent/models/actor.py"}),
+        ("wordle-act", {"perf/wordle.py", "perf/references/letter_flags.py"}),
+        ("metric-rouge", {"perf/metrics.py", "perf/references/metric_loops.py"}),
+    ],
+)
+def test_a_figure_depends_on_its_benchmark_and_reference(name, wanted):
+    assert wanted <= set(table.paths(name))
 
 
 def test_a_changed_figure_or_mark_is_found(monkeypatch):
