@@ -101,7 +101,8 @@ def number_caution(results: Results) -> str:
     if results.single:
         texts.append(
             f"{results.single} claims have one seed: they are tested over the rows that were played, and "
-            "decided about these rows, never about methods."
+            "decided about these rows, never about methods. A rare outcome that none of the rows shows is in "
+            "no test."
         )
     return " ".join(texts)
 
