@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from itertools import count
 from typing import Any
 
 import torch
@@ -57,13 +58,14 @@ def prefill(size: str, *, rows: int = 128, wide: int = 512) -> Work:
     workloads.CONTEXT = 1024
     slots = rows_of(workloads.network(size), 0, rows, wide)
     assert isinstance(slots, Slots)
-    prompts = workloads.prompts(size, rows, wide)
+    rounds = count()
 
     @torch.inference_mode()
     def run() -> dict[str, Any]:
+        prompts = workloads.prompts(size, rows, wide, next(rounds))  # slots copy prompts that they hold
         slots.keep(torch.arange(0))
         if slots.mask.shape[3] < wide:
-            slots.join(prompts[:1])
+            slots.join(workloads.prompts(size, 1, wide, -1))
             slots.keep(torch.arange(0))
         Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
         start = memory("VmRSS")

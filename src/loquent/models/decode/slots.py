@@ -27,7 +27,11 @@ class Slots:
 
     A row that leaves costs nothing, and a prompt that joins writes only its own keys and values. Attention
     covers complete slots with unwritten columns hidden, because a product over contiguous slots is several
-    times faster than one over their written parts.
+    times faster than one over their written parts. Keys are stored as [rows, heads, width, columns], in which
+    the product of a single query reads memory in order.
+
+    A prompt that a slot holds is not read again: a row that joins copies it. A slot holds its prompt after
+    its row has left, until another row takes it.
 
     Args:
         own: the forward pass that serves the model.
@@ -42,54 +46,81 @@ class Slots:
         self.columns, self.gives = columns, gives
         # the type of the keys and values that will be written
         dtype, device = type_of_products(module), module.device
-        self.keys, self.values = (
-            [
-                torch.zeros(rows, heads, 0, width, dtype=dtype, device=device)
-                for heads, width in own.heads(self.trunk)
-            ]
-            for _ in range(2)
-        )
+        self.values = [
+            torch.zeros(rows, heads, 0, width, dtype=dtype, device=device)
+            for heads, width in own.heads(self.trunk)
+        ]
+        self.keys = [slots.transpose(2, 3) for slots in self.values]
         self.mask = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=device)  # -inf at hidden columns
         self.length = torch.zeros(rows, dtype=torch.long, device=device)
         self.row = torch.arange(rows, device=device)
         self.used = self.count = 0
+        self.held: list[tuple[int, ...] | None] = [None] * rows  # the prompt of each slot
+        self.ends = torch.empty(0)  # [rows, H], the states at the last tokens of the prompts
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read prompts into free slots; the result is at their last tokens.
 
-        Equal prompts are read once, and long ones in passes of at most `PREFILL` padded tokens.
+        A prompt that no slot holds is read once, and long ones in passes of at most `PREFILL` padded tokens.
         """
         different, which = distinct(prompts)
-        new, width = slice(self.count, self.count + len(prompts)), max(map(len, prompts))
-        self._grow(width)
-        parts, first = [], self.count
-        for size in passes([len(prompt) for prompt in different], PREFILL):
-            parts.append(self._read(different[first - self.count :][:size], first))
+        # a finished row may have written into the last column
+        slot = {
+            prompt: number
+            for number, prompt in enumerate(self.held)
+            if prompt is not None and len(prompt) < self.columns
+        }
+        order = sorted(range(len(different)), key=lambda number: different[number] not in slot)
+        different = [different[number] for number in order]
+        known = [slot[prompt] for prompt in different if prompt in slot]
+        self._grow(max(map(len, prompts)))
+        start = self.count
+        if known:
+            self._copy(slice(start, start + len(known)), known, max(map(len, different[: len(known)])))
+        first = start + len(known)
+        for size in passes([len(prompt) for prompt in different[len(known) :]], PREFILL):
+            self._read(different[first - start :][:size], first)
             first += size
-        states = torch.cat(parts)
-        if len(different) < len(prompts):
-            index = torch.tensor(which, device=states.device)
-            states = states[index]
-            for part in (*self.keys, *self.values):
-                part[new, :, :width] = part[self.count + index, :, :width]
-            for part in (self.mask, self.length):
-                part[new] = part[self.count + index]
-        self.used, self.count = max(self.used, width), new.stop
-        return self._last(states)
+        if len(different) < len(prompts) or order != sorted(order):
+            place = {number: start + i for i, number in enumerate(order)}
+            self._copy(
+                slice(start, start + len(prompts)),
+                [place[number] for number in which],
+                max(map(len, prompts)),
+            )
+        self.used, self.count = max(self.used, max(map(len, prompts))), start + len(prompts)
+        return self._last(self.ends[start : self.count])
 
-    def _read(self, prompts: Sequence[Sequence[int]], first: int) -> Tensor:
-        """The states at the last tokens of prompts, which are read into the slots from `first` on."""
+    def _copy(self, new: slice, slots: Sequence[int], width: int) -> None:
+        """Copy prompts of at most `width` tokens from some slots to others, which may be among them."""
+        index = torch.tensor(slots, device=self.mask.device)
+        for keys, values in zip(self.keys, self.values, strict=True):
+            keys[new, :, :, :width] = keys[index, :, :, :width]
+            values[new, :, :width] = values[index, :, :width]
+        self.held[new] = [self.held[number] for number in slots]
+        length = torch.tensor([len(prompt or ()) for prompt in self.held[new]], device=index.device)
+        self.ends[new], self.length[new] = self.ends[index], length
+        self._show(new, length)
+
+    def _show(self, new: slice, length: Tensor) -> None:
+        """Hide all columns of slots but the first `length` of each."""
+        hidden = torch.arange(self.mask.shape[3], device=length.device) >= length[:, None]
+        self.mask[new, 0, 0] = torch.zeros_like(self.mask[new, 0, 0]).masked_fill_(hidden, -torch.inf)
+
+    def _read(self, prompts: Sequence[Sequence[int]], first: int) -> None:
+        """Read prompts into the slots from `first` on."""
         ids, real = padded(prompts, self.pad, self.module.device)
         new, width, length = slice(first, first + len(ids)), ids.shape[1], real.sum(1)
         stores = [
-            (keys[new, :, :width], values[new, :, :width])
+            (keys[new, :, :, :width].transpose(2, 3), values[new, :, :width])
             for keys, values in zip(self.keys, self.values, strict=True)
         ]
-        states = self.own.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)
-        self.mask[new] = -torch.inf
-        self.mask[new, 0, 0, :width].masked_fill_(real, 0.0)
-        self.length[new] = length
-        return states[:, 0]
+        states = self.own.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)[:, 0]
+        if not len(self.ends):
+            self.ends = states.new_zeros(len(self.row), states.shape[1])
+        self.ends[new], self.length[new] = states, length
+        self._show(new, length)
+        self.held[new] = [tuple(prompt) for prompt in prompts]
 
     def step(self, ids: Tensor) -> Last:
         """Add one id to every row; the result is at the last tokens of all rows."""
@@ -107,8 +138,11 @@ class Slots:
         moved = (index != self.row[: len(index)]).nonzero()[:, 0]
         if len(moved):
             source = index[moved]
-            for part in (*self.keys, *self.values, self.mask, self.length):
+            for part in (*self.keys, *self.values, self.mask, self.length, self.ends):
                 part[moved] = part[source]
+            held = list(self.held)
+            for number, origin in zip(moved.tolist(), source.tolist(), strict=True):
+                self.held[number] = held[origin]
         self.count = len(index)
         self.used = min(int(self.length[: self.count].max()), self.columns) if self.count else 0
 
@@ -122,7 +156,7 @@ class Slots:
         """Make room for `used` columns, and for one more block."""
         more = min(used + BLOCK, self.columns) - self.mask.shape[3]
         if used > self.mask.shape[3]:
-            self.keys = [F.pad(slots, (0, 0, 0, more)) for slots in self.keys]
+            self.keys = [F.pad(slots, (0, more)) for slots in self.keys]
             self.values = [F.pad(slots, (0, 0, 0, more)) for slots in self.values]
             self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
 
@@ -130,7 +164,7 @@ class Slots:
         """Write a key and a value for each row, and mix the values that its query may read."""
         n, heads = len(key), key.shape[1]
         keys, values = self.keys[layer][:n], self.values[layer][:n]
-        keys[self.row[:n], :, column], values[self.row[:n], :, column] = key.to(keys.dtype), value
+        keys[self.row[:n], :, :, column], values[self.row[:n], :, column] = key.to(keys.dtype), value
         query = query.view(n, heads, -1, query.shape[2])  # heads that share keys are computed together
-        weights = (torch.matmul(query, keys.transpose(2, 3)) + self.mask[:n]).softmax(-1)
+        weights = (torch.matmul(query, keys) + self.mask[:n]).softmax(-1)
         return torch.matmul(weights, values).view(n, -1)
