@@ -1,5 +1,5 @@
-"""Benchmarks of a gradient step of ILQL: ours against a plain reading of its loss with full heads, on equal
-networks and games.
+"""Benchmarks of a gradient step of ILQL: ours against a plain reading of its loss with full heads, or against
+the way of the released code, on equal networks and games.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 import workloads
 from memory import memory, rises
 from references.plain_ilql import PlainILQL
+from references.released_ilql import ReleasedILQL
 from safetensors.torch import save_file
 
 from loquent.algorithms.value_learning.ilql import ILQL
@@ -25,14 +26,15 @@ from loquent.models.tokens.batch import TokenBatch
 GAMES, TURNS, TURN = 16, 6, 12  # Wordle's: a turn has 12 tokens, an answer 6
 SETTINGS = {"gamma": 0.99, "tau": 0.7, "cql_weight": 0.01, "target_rate": 0.005, "learning_rate": 1e-5}
 SIDES = ("ours", "plain")
+WAYS = {"plain": PlainILQL, "released": ReleasedILQL}
 
 
-def training(rounds: int, *, size: str = "wide vocabulary") -> dict[str, Any]:
+def training(rounds: int, *, size: str = "wide vocabulary", way: str = "plain") -> dict[str, Any]:
     """Tokens a second of a gradient step on 16 games of 72 tokens, half of them actions.
 
     Three networks, two Q-heads.
     """
-    batch, (ours, plain) = games(size), sides(size)
+    batch, (ours, plain) = games(size), sides(size, way)
     checked = agreement(ours, plain, batch)
     times = measuring.alternate(ours.step, plain.step, rounds)
     return {"checked": checked, **measuring.summary(times, int(batch.real.sum()), "tokens")}
@@ -76,7 +78,7 @@ class Ours:
 class Plain:
     """The reference on copies of the same weights."""
 
-    def __init__(self, actor: Actor, size: str) -> None:
+    def __init__(self, actor: Actor, size: str, way: str = "plain") -> None:
         values, rates = (
             actor.values,
             {"follow": SETTINGS["target_rate"], "learning_rate": SETTINGS["learning_rate"]},
@@ -84,7 +86,7 @@ class Plain:
         assert values is not None
         trunks = copy.deepcopy((actor.policy, values.value_trunk, values.target_trunk))
         heads = copy.deepcopy((values.q_heads, values.target_heads, values.v_head))
-        self.plain = PlainILQL(
+        self.plain = WAYS[way](
             trunks, heads, gamma=SETTINGS["gamma"], tau=SETTINGS["tau"], cql=SETTINGS["cql_weight"], **rates
         )
         batch = games(size)
@@ -106,10 +108,10 @@ class Plain:
         return flat([self.plain.policy, self.plain.value, self.plain.q, self.plain.v])
 
 
-def sides(size: str) -> tuple[Ours, Plain]:
+def sides(size: str, way: str) -> tuple[Ours, Plain]:
     """Both sides on equal weights."""
     ours = Ours(size)
-    return ours, Plain(ours.actor, size)
+    return ours, Plain(ours.actor, size, way)
 
 
 def games(size: str) -> TokenBatch:

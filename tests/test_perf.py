@@ -45,6 +45,7 @@ NAMES = [
     "ilql-acting-clipped",
     "ilql-acting-by-row",
     "ilql-training",
+    "ilql-training-released",
     "ilql-training-memory",
     "steps-tagging",
     "steps-labels",
