@@ -56,6 +56,30 @@ def test_equal_prompts_are_read_once():
     assert rows.length[:4].tolist() == [len(prompts[i]) for i in (0, 1, 0, 0)]
 
 
+@pytest.mark.parametrize(("live", "reads"), [(2, 4), (3, 3), (8, 2)])
+def test_a_prompt_that_a_slot_holds_is_not_read_again(live, reads, monkeypatch):
+    """Two prompts take turns and rows end at different times; with few slots, all of one's are taken."""
+    module, (first, second), own = gpt2("float64"), prompts_of(2), gpt2_pass.last_hidden
+    prompts, read = [first, first, second, first, first, second, first, second, first], []
+
+    def last_hidden(trunk, ids, *rest):
+        read.append(len(ids))
+        return own(trunk, ids, *rest)
+
+    stop = [(lambda ids, n=1 + 5 * i % 7: len(ids) >= n) for i in range(9)]
+    keys = [Key(5, (i,)) for i in range(9)]
+    decoding = Decoding(max_new_tokens=7, live=live)
+
+    def tokens(prompts, keys, stop):
+        drawn = decode(module, prompts, keys, decoding, end=(), pad=0, stop=stop)
+        return [(one.tokens.ids.tolist(), one.tokens.drawn_logprob) for one in drawn]
+
+    alone = [tokens([prompts[i]], [keys[i]], [stop[i]])[0] for i in range(9)]
+    monkeypatch.setattr(gpt2_pass, "last_hidden", last_hidden)
+    same(tokens(prompts, keys, stop), alone)
+    assert sum(read) == reads
+
+
 def test_cached_rows_read_equal_prompts_once():
     from loquent.models.decode.cache import Cached
 
