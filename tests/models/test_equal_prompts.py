@@ -5,8 +5,8 @@ import torch
 from small_models import END, gemma, gpt2, llama, prompts_of
 
 from loquent.core.seeding import Key
+from loquent.models.decode import cache, slots
 from loquent.models.decode import prompts as parts
-from loquent.models.decode import slots
 from loquent.models.decode.loop import Decoding, decode
 from loquent.models.decode.prompts import distinct, passes
 from loquent.pretrained.forward import gpt2 as gpt2_pass
@@ -94,14 +94,33 @@ def test_cached_rows_read_equal_prompts_once():
     assert torch.equal(last.logits[0], last.logits[2])
 
 
+@pytest.mark.parametrize("rows", [slots, cache])
 @pytest.mark.parametrize("budget", [1, 9, 20, 10_000])
-def test_prompts_read_in_passes_have_the_same_answers(budget, monkeypatch):
-    module, prompts = gpt2("float64"), prompts_of(9)
-    keys = [Key(4, (i,)) for i in range(9)]
+def test_prompts_read_in_passes_have_the_same_answers(rows, budget, monkeypatch):
+    module, prompts = {slots: gpt2, cache: gemma}[rows]("float64"), prompts_of(9)
+    order = [0, 1, 1, 2, 3, 4, 5, 6, 5, 7, 8, 0]
+    prompts = [prompts[i] for i in order]
+    keys = [Key(4, (i,)) for i in range(len(order))]
     expected = answers(module, prompts, keys, 4)
-    monkeypatch.setattr(slots, "PREFILL", budget)
+    monkeypatch.setattr(rows, "PREFILL", budget)
     same(answers(module, prompts, keys, 4), expected)
-    same(answers(module, prompts, keys, 9), expected)
+    same(answers(module, prompts, keys, 12), expected)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda m: slots.Slots(gpt2_pass, m, 0, 300, 40), lambda m: cache.Cached(m, 0)]
+)
+def test_many_prompts_are_read_in_passes_of_the_default_budget(make, monkeypatch):
+    """300 prompts of 23 tokens: 178 of them have 4,094 tokens, and 179 more than 4,096."""
+    module, shapes = gpt2("float64"), []
+    prompts = [[1 + i // 8 % 8, 1 + i % 8, *range(1, 8), 1 + i // 64, *range(1, 14)] for i in range(300)]
+    module.base_model.wte.register_forward_pre_hook(lambda part, given: shapes.append(tuple(given[0].shape)))
+    rows = make(module)
+    with torch.no_grad():
+        last = rows.join(prompts)
+        assert shapes == [(178, 23), (122, 23)]
+        alone = make(module).join(prompts[200:201])
+    assert (last.logits[200] - alone.logits[0]).abs().max() < 1e-12
 
 
 def test_passes_stay_within_the_budget():

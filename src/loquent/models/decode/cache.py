@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from loquent.models.decode.last import Gives, Last
-from loquent.models.decode.prompts import distinct
+from loquent.models.decode.prompts import PREFILL, distinct, passes
 from loquent.pretrained import context, head, hidden, logits, padded
 
 BLOCK = 32  # columns that a slab grows by
@@ -109,19 +109,29 @@ class Cached:
         self.logits_option = {"logits_to_keep": 1} if has_option else {}
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
-        """Read prompts in one pass of their own, equal ones once, then append their rows."""
+        """Append rows: prompts are read in passes of at most `PREFILL` padded tokens, equal ones once."""
         different, which = distinct(prompts)
-        ids, real = padded(different, self.pad, self.module.device, left=True)
+        before, first, found = len(self.length), 0, []
+        for size in passes([len(prompt) for prompt in different], PREFILL):
+            found.append(self._read(different[first:][:size]))
+            first += size
+        last = Last(*(None if parts[0] is None else torch.cat(parts) for parts in zip(*found, strict=True)))
+        if len(different) == len(prompts):
+            return last
+        index = torch.tensor(which, device=self.length.device)
+        rows = torch.cat([torch.arange(before, device=index.device), before + index])
+        self.mask, self.length = self.mask[rows], self.length[rows]
+        for layer in self.layers:
+            layer.repeat(rows)
+        return Last(*(None if part is None else part[index] for part in last))
+
+    def _read(self, prompts: Sequence[Sequence[int]]) -> Last:
+        """Read prompts in one pass, and append their rows."""
+        ids, real = padded(prompts, self.pad, self.module.device, left=True)
         cache = DynamicCache(config=self.module.config)
         slabs = [Slab() for _ in cache.layers]
         cache.layers = [*slabs]
         last = self._forward(ids, real.long(), (real.cumsum(1) - 1).clamp_min(0), cache)
-        if len(different) < len(prompts):
-            index = torch.tensor(which, device=ids.device)
-            ids, real = ids[index], real[index]
-            last = Last(*(None if part is None else part[index] for part in last))
-            for slab in slabs:
-                slab.repeat(index)
         length = real.sum(1)
         mask = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=self.module.dtype, device=ids.device)
         mask.masked_fill_(~real[:, None, None], -torch.inf)
