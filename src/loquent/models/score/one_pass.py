@@ -100,6 +100,7 @@ class _OnePass(torch.autograd.Function):
             slopes.append(slope)
             if sums is not None:
                 sums.add(chunk.gradient(*slope), here)
+            del chunk  # before the next one's logits
         ctx.save_for_backward(states, weight, bias, *map(torch.cat, zip(*slopes, strict=True)))
         ctx.gradients = None if sums is None else sums.gradients
         columns = tuple(torch.cat(column) for column in zip(*parts, strict=True))
@@ -118,6 +119,7 @@ class _OnePass(torch.autograd.Function):
         for here in ctx.tokens.slices:
             chunk = _Chunk(ctx.tokens, F.linear(states[here], weight, bias), here)
             sums.add(chunk.gradient(*((weights * slope)[here] for slope in slopes)), here)
+            del chunk
         return *sums.gradients, None, None, None
 
 
@@ -148,21 +150,22 @@ class _Chunk:
         kept = self.temperature = None
         self.restricted = tokens.support is not None
         if tokens.support is None:
-            self.logprob, drawn = logits - self.total[:, None], policy
+            # in place where nothing reads the logits again
+            total = self.total[:, None]
+            logprob = logits - total if self.logits.requires_grad else logits.sub_(total)
+            drawn = policy
         else:
             support = tokens.support.take(here)
             kept = support.kept(device=logits.device)
             kept = None if bool(kept.all()) else kept
             temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
             self.temperature = None if bool((temperature == 1).all()) else temperature
-            self.logprob = restricted_logprob(
-                logits, kept, 1.0 if self.temperature is None else self.temperature
-            )
-            drawn = self.logprob.gather(1, self.chosen)[:, 0]
-        self.probability = self.logprob.exp()
-        entropy = -torch.linalg.vecdot(self.probability, self.logprob)
+            logprob = restricted_logprob(logits, kept, 1.0 if self.temperature is None else self.temperature)
+            drawn = logprob.gather(1, self.chosen)[:, 0]
+        self.probability = logprob.exp()
+        entropy = -torch.linalg.vecdot(self.probability, logprob)
         if not bool(entropy.isfinite().all()):  # a probability of 0
-            entropy = entropy_of(self.logprob)
+            entropy = entropy_of(logprob)
         self.scores = Scores(drawn, policy, entropy)
 
     def gradient(self, drawn: Tensor, policy: Tensor) -> Tensor:
