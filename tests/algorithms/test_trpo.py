@@ -13,7 +13,7 @@ from loquent.algorithms.policy_gradient.trpo import TRPO, Config
 from loquent.algorithms.shared.optimization import trainable
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.seeding import Key
-from loquent.errors import LoquentError
+from loquent.errors import BadSetting, LoquentError
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.fisher import Fisher, action_logits, mean_kl
 
@@ -227,3 +227,16 @@ def test_assigning_a_flat_vector_is_the_inverse_of_reading_it():
     assert not same(before, parameters(model.policy))
     assign(own, vector)
     assert same(before, parameters(model.policy))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("radius", 0.0, "never move; set it above 0"),
+        ("shrink", 0.0, "between 0 and 1, both excluded"),
+        ("shrink", 1.0, "between 0 and 1, both excluded"),
+    ],
+)
+def test_a_step_that_cannot_move_or_cannot_shrink_is_refused(name, value, message):
+    with pytest.raises(BadSetting, match=f"{name} = {value:g} is out of range.*{message}"):
+        Config(**{name: value})

@@ -512,6 +512,16 @@ def test_an_override_that_a_section_refuses_is_blamed_on_the_command_line(overri
         )
 
 
+def test_adapters_on_a_model_that_the_profile_removed_say_so(tmp_path):
+    with pytest.raises(
+        BadSetting, match=r"^command line: model\.lora\.rank = 2 .*profile.*model\.path=FOLDER"
+    ):
+        recipes.load("reviews_a2c", ["model.lora.rank=2"], profile="smoke")
+    path = f"model.path={tmp_path}"
+    kept = recipes.load("reviews_a2c", ["model.lora.rank=2", path], profile="smoke").model
+    assert (kept.path, kept.lora.rank) == (str(tmp_path), 2)
+
+
 @pytest.mark.parametrize(
     "override", ["model.lora.rank=8", "model.width=33", "training.episodes=5", "training.answers=3"]
 )

@@ -80,9 +80,10 @@ def _model(node: Node | None) -> ModelSettings:
 
     A setting without effect keeps its default. A remark names it, unless the path was set at a later place.
     """
-    model: ModelSettings = fill(ModelSettings, node, "model")
     nodes = node.mapping("model") if node else {}
     path = nodes.get("path")
+    _check_adapters(nodes)
+    model: ModelSettings = fill(ModelSettings, node, "model")
     for name in _asked_in_vain(model, nodes):
         value = f"{nodes[name].place}: model.{name} = {getattr(model, name)!r} has no effect"
         where = f" ({path.place})" if path else ""
@@ -94,6 +95,18 @@ def _model(node: Node | None) -> ModelSettings:
         warnings.warn(f"{value}: {reason}", Remark, stacklevel=4)
     defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(ModelSettings)}
     return dataclasses.replace(model, **{name: defaults[name] for name in unused_of_model(model)})
+
+
+def _check_adapters(nodes: Mapping[str, Node]) -> None:
+    """Raise BadSetting if an override asks for adapters on a model that a profile removed."""
+    path, lora = nodes.get("path"), nodes.get("lora")
+    rank = lora.value.get("rank") if lora and isinstance(lora.value, dict) else None
+    if rank and rank.value and rank.file == COMMAND_LINE and path and path.file == PROFILE and not path.value:
+        raise BadSetting(
+            f"{rank.place}: model.lora.rank = {rank.value!r} needs an existing model, whose weights it "
+            "freezes, and the profile removes model.path; add model.path=FOLDER, which overrides the "
+            "profile, or set model.lora.rank to 0"
+        )
 
 
 def _asked_in_vain(model: ModelSettings, nodes: Mapping[str, Node]) -> list[str]:

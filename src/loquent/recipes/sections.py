@@ -75,7 +75,7 @@ class ModelSettings:
         if not self.path and self.lora.rank:
             raise BadSetting(
                 f"ModelSettings.lora.rank = {self.lora.rank} needs an existing model, whose weights it "
-                "freezes; name one in path, or set lora.rank to 0"
+                "freezes; name one in model.path, or set lora.rank to 0"
             )
         if not self.path and self.width % self.heads:
             raise BadSetting(

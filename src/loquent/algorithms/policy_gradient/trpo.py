@@ -28,7 +28,7 @@ from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, 
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
-from loquent.errors import BadCheckpoint, LoquentError
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.score.fisher import Fisher, mean_kl
@@ -88,6 +88,16 @@ class Config(ActorCriticConfig):
         10, "passes of the critic over one batch of episodes", source="sb3-contrib; RL4LMs", low=1
     )
     critic_minibatch: int = setting(16, "episodes in one gradient step of the critic", low=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius == 0:
+            raise BadSetting("Config.radius = 0 is out of range, the policy would never move; set it above 0")
+        if self.shrink in (0, 1):
+            raise BadSetting(
+                f"Config.shrink = {self.shrink:g} is out of range, each length of the line search must be a "
+                "part of the one before; set it between 0 and 1, both excluded"
+            )
 
 
 def surrogate(ratio: Float[Tensor, " N"], advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
