@@ -84,6 +84,39 @@ def test_posts_of_given_comments_are_checked(tmp_path):
         assert len(loquent.task("comments", drop_duplicates=True, **options).rows("train")) == 2
 
 
+def test_images_of_given_dialogues_are_checked(tmp_path):
+    for split, images in {"train": (1, 2, 3), "val": (4,), "test": (3, 5)}.items():
+        dialogs = [{"caption": "A dog.", "image_id": image, "dialog": []} for image in images]
+        data = {"questions": [], "answers": [], "dialogs": dialogs}
+        (tmp_path / f"visdial_{split}.json").write_text(json.dumps({"data": data}))
+    counted_then_dropped("dialogue", tmp_path, source="visdial")
+
+
+def test_statements_of_given_blocks_are_checked(tmp_path):
+    program = "count(filter_obj(all_items, is_black)) >= "
+    for split, numbers in {"train": (1, 2, 3), "test": (3, 5)}.items():
+        entries = {
+            str(n): {"sentence": f"There are {n} black blocks", "lf": f"{program}{n}"} for n in numbers
+        }
+        (tmp_path / f"tower_scratch_{split}.json").write_text(json.dumps(entries))
+    counted_then_dropped("blocks", tmp_path, source="path")
+
+
+def counted_then_dropped(task, folder, **options):
+    """Of the training and validation rows one stands in the test split."""
+    splits, options = ("train", "validation"), {"path": str(folder), **options}
+    with pytest.warns(Remark, match="1 of [13] train rows stand in a later split too|1 of . validation rows"):
+        kept = rows_of(task, splits, options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert rows_of(task, splits, {**options, "drop_duplicates": True}) == kept - 1
+
+
+def rows_of(name, splits, options):
+    task = loquent.task(name, **options)
+    return sum(len(task.rows(split)) for split in splits)
+
+
 def files(folder, **splits):
     for split, texts in splits.items():
         lines = [

@@ -13,7 +13,7 @@ from typing import Any
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 
-ORDER = ("test", "validation", "train")  # a row that stands twice stays in the first of these
+ORDER = ("test", "dev", "validation", "train")  # a row that stands twice stays in the first of these
 TEXTS = ("tokens", "question", "text", "prompt")  # the first of these fields that a row has is its text
 HELP = (
     "leave out rows whose text stands in a later split too: of train those of validation and test, of "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
+from loquent.data import duplicates
 from loquent.data.sources import SPLITS, Splits, limited
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import solvable
@@ -48,6 +49,7 @@ class RowOptions:
         False, "leave out rows whose target value no board within `horizon` - 1 edits has"
     )
     exclude_trivial: bool = setting(False, "leave out rows whose first board has the target value already")
+    drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
 
     def __post_init__(self) -> None:
@@ -78,6 +80,9 @@ def load(options: RowOptions, edits: int = solvable.EDITS) -> Splits:
         BadRow: a file or a statement is not as published; names both. Or with `exclude_unsolvable` a
             program needs too much work on a board that is tried; names the row and the program.
         BadSetting: the folder has no files of the configuration.
+
+    Warns:
+        Remark: a statement of the files stands in two splits.
     """
     versions: files.Versions = ()
     if options.source == "path":
@@ -91,6 +96,7 @@ def load(options: RowOptions, edits: int = solvable.EDITS) -> Splits:
         options.held_out,
         options.exclude_unsolvable,
         options.exclude_trivial,
+        options.drop_duplicates,
         options.limit,
         edits,
     )
@@ -125,13 +131,15 @@ def _load(
     held_out: str,
     no_unsolvable: bool,
     no_trivial: bool,
+    drop_duplicates: bool,
     limit: int,
     edits: int,
 ) -> Splits:
     if source == "builtin":
         splits = builtin.splits(appearance, start, held_out)
     else:
-        splits = files.splits(path, versions, appearance, start)
+        read = files.splits(path, versions, appearance, start)
+        splits = duplicates.checked(read, path, drop_duplicates, ("sentence",))
     unsolvable: frozenset[str] = frozenset()
     if no_unsolvable and source == "builtin" and edits == solvable.EDITS:
         unsolvable = builtin.unsolvable(appearance, start)

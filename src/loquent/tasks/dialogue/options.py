@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import Record
+from loquent.data import duplicates
 from loquent.errors import BadSetting
 from loquent.tasks.dialogue import rules
 
@@ -31,6 +32,7 @@ class Options:
         "",
         "source visdial: a folder with recorded progress of dialogues: train_rank_reward_cache1.json, ...",
     )
+    drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     mode: str = setting(
         ENV_STOPS,

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
+from loquent.data import duplicates
 from loquent.data.sources import Splits, limited
 from loquent.tasks.dialogue.options import BUILTIN, Options
 from loquent.tasks.dialogue.sources import builtin, visdial
@@ -18,8 +19,13 @@ def load(options: Options) -> Splits:
     A row has `caption`, `dialog` (recorded pairs of question and answer), and `file` and `image`, the place
     of its image among the features; a built-in one `subject` and `values`, one of a file `image_id` and,
     where it is recorded, `progress`.
+
+    Warns:
+        Remark: an image (where it has no id: a caption) of the files stands in two splits.
     """
     splits = everything(options)
+    if options.source != BUILTIN:
+        splits = duplicates.checked(splits, options.path, options.drop_duplicates, ("image_id", "caption"))
     return {split: limited(rows, options.limit) for split, rows in splits.items()}
 
 
