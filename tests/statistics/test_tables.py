@@ -7,6 +7,10 @@ from loquent.statistics import tables
 ROWS = [{"method": "a", "score": 0.5, "n": 400}, {"method": "bb", "score": 0.25, "n": 400}]
 
 
+def test_a_column_of_one_character_has_a_rule_that_renders():
+    assert tables.text_table(["a", "n"], [["x", "3"]]) == "| a  |  n |\n| -- | -: |\n| x  |  3 |"
+
+
 def test_markdown_by_hand():
     assert tables.markdown(ROWS, {"score": True}) == (
         "| method | score ↑ |   n |\n| ------ | ------: | --: |\n| a      |   0.500 | 400 |\n| bb   "

@@ -29,7 +29,8 @@ def text_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     A `|` inside a text is escaped.
     """
     body = [[cell.replace("|", "\\|") for cell in line] for line in body]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
+    # the rule of a column needs a dash beside its colon
+    widths = [max(2, *(len(line[i]) for line in [head, *body])) for i in range(len(head))]
     rule = ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lines = [head, rule, *body]
     return "\n".join(
