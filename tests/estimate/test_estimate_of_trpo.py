@@ -1,7 +1,8 @@
-"""The estimate counts the vectors that TRPO holds during an update."""
+"""The estimate counts the vectors that TRPO holds, and measures its memory without repeated passes."""
 
 from loquent import recipes
 from loquent.algorithms.policy_gradient.trpo import TRPO
+from loquent.estimate import language_models
 from loquent.estimate.language_models import estimate
 
 
@@ -17,3 +18,20 @@ def test_the_vectors_of_the_trust_region_are_counted():
     more = estimate(recipes.load("reviews_trpo", orthogonal, profile="smoke"))
     assert more.memory["optimizer"] - by_trpo.memory["optimizer"] == 15 * policy  # one for each iteration
     assert by_trpo.memory["weights"] == by_ppo.memory["weights"]
+
+
+def test_where_a_minibatch_takes_long_bytes_are_measured_without_repetitions_and_times_with_them(monkeypatch):
+    measured, measure = [], language_models.measure
+
+    def recorded(trainer, rows, *, counting):
+        config = trainer.algorithm.config
+        measured.append((counting, config.iterations, config.searches, config.critic_epochs))
+        return measure(trainer, rows, counting=counting)
+
+    monkeypatch.setattr(language_models, "measure", recorded)
+    monkeypatch.setattr(language_models, "PATIENCE", 0.0)
+    recipe = recipes.load("reviews_trpo", ["metrics={}", "rewards={lexicon: 1.0}"], profile="smoke")
+    full = (recipe.config.iterations, recipe.config.searches, recipe.config.critic_epochs)
+    estimate(recipe)
+    assert measured[-2:] == [(True, 1, 1, 1), (False, *full)]
+    assert full > (1, 1, 1)

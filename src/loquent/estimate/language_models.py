@@ -134,8 +134,27 @@ def _slices(trainer: Trainer, minibatch: int, episodes: int) -> tuple[Slice, Sli
     before = time.process_time()
     warm = measure(trainer, few, counting=False)
     taken = min(warm.seconds, time.process_time() - before)  # a busy machine does not make the slice smaller
-    rows = minibatch if taken * minibatch / warm.rows < PATIENCE else warm.rows
-    return measure(trainer, rows, counting=True), measure(trainer, rows, counting=False)
+    if taken * minibatch / warm.rows < PATIENCE:
+        return measure(trainer, minibatch, counting=True), measure(trainer, minibatch, counting=False)
+    return _counted(trainer, few, minibatch), measure(trainer, few, counting=False)
+
+
+def _counted(trainer: Trainer, few: int, minibatch: int) -> Slice:
+    """A slice for bytes where a minibatch takes long.
+
+    If the learner can leave out repetitions, it has as many rows as there is time for then.
+    """
+    algorithm, config = trainer.algorithm, trainer.recipe.config
+    if not hasattr(config, "without_repetitions"):
+        return measure(trainer, few, counting=True)
+    algorithm.config = config.without_repetitions()
+    before = time.process_time()
+    warm = measure(trainer, few, counting=False)
+    taken = min(warm.seconds, time.process_time() - before)
+    rows = max(few, min(minibatch, int(warm.rows * PATIENCE / taken)))
+    counted = measure(trainer, rows, counting=True)
+    algorithm.config = config
+    return counted
 
 
 def _checkpoints(recipe: Recipe) -> tuple[int, int]:

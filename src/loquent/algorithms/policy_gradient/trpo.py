@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -98,6 +98,10 @@ class Config(ActorCriticConfig):
                 f"Config.shrink = {self.shrink:g} is out of range, each length of the line search must be a "
                 "part of the one before; set it between 0 and 1, both excluded"
             )
+
+    def without_repetitions(self) -> Config:
+        """The settings with one pass of each loop: an update of the same memory, in less time."""
+        return replace(self, iterations=1, searches=1, critic_epochs=1)
 
 
 def surrogate(ratio: Float[Tensor, " N"], advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
