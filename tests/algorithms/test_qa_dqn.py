@@ -10,6 +10,7 @@ import killed
 from loquent import recipes
 from loquent.algorithms.asking.episodes import stops_of
 from loquent.algorithms.asking.replay import ENDED
+from loquent.algorithms.asking.settings import A2CSettings, DQNSettings
 from loquent.core.agent import make
 from loquent.core.live import Live
 from loquent.errors import BadCheckpoint, BadSetting
@@ -299,3 +300,10 @@ def test_a_run_is_estimated(kind, tmp_path):
         p.numel() for p in Trainer(recipes.load(file)).actor.policy.parameters()
     )
     assert found.total_seconds > 0
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "max_grad_norm"])
+@pytest.mark.parametrize("settings", [DQNSettings, A2CSettings])
+def test_a_setting_that_would_train_nothing_is_refused(settings, name):
+    with pytest.raises(BadSetting, match=f"{name} must be at least 1e-09"):
+        settings(**{name: 0.0})

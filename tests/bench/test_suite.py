@@ -385,3 +385,10 @@ def test_policies_play_the_games_of_the_networks_of_imrc(mode):
 
 def reads_turns(job):
     return not job.agent and "model" not in kinds.unused_sections(job.recipe.algorithm)
+
+
+def test_a_part_of_a_suite_names_the_stages_that_its_cells_start_from():
+    imrc = suites.load("imrc")
+    assert imrc.stages_in_use("cpu") == ["easy-lm", "hard-lm"]
+    assert suites.only(imrc, ["easy-stop", "easy-oracle"]).stages_in_use("smoke") == []
+    assert suites.only(imrc, ["easy-stop", "hard-lm-ppo"]).stages_in_use("cpu") == ["hard-lm"]

@@ -35,7 +35,7 @@ def test_what_a_task_writes_cannot_move_the_cursor(loquent):
 def test_the_end_of_input_ends_the_game_in_one_plain_sentence(loquent):
     done = loquent("play", "counting:Count", "--row", "r2", "--json", stdin="3\n")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "loquent: the game was left after 1 answers; --save FILE would have kept it\n"
+    assert done.stderr == "loquent: the game was left after 1 answer; --save FILE would have kept it\n"
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["ended"], found["rewards"]) == (None, {"right": 1.0})
 
@@ -156,7 +156,7 @@ def test_a_record_that_is_not_true_is_told(loquent, folder):
 def test_wordle_is_played_with_hints_and_watched_in_colours(loquent):
     done = loquent("play", "wordle", "--row", "train:steel", stdin="?\nspeed\nnope\nsteel\n")
     assert done.returncode == 0, done.stderr
-    assert "(? for a hint)> hint: " in done.stdout
+    assert "(? plays the hint)> hint: " in done.stdout
     assert "not five letters a-z: 'nope'; once more" in done.stdout
     assert done.stdout.endswith(
         "The game ended: solved. Rewards: guess -2.\nWhat was right: steel\nReturn: -2.\n"

@@ -100,7 +100,7 @@ class Human:
         self._show(offered(question.actions, question.observation.legal, first=len(question.turns) == 1))
         corrected = False
         while True:
-            text = self._read(f"{question.observation.seat}{' (? for a hint)' if self._hint else ''}> ")
+            text = self._read(f"{question.observation.seat}{' (? plays the hint)' if self._hint else ''}> ")
             if text == HINT and self._hint is not None:
                 text = self._hint.answer([question])[0].text
                 self._show(f"hint: {text}\n")

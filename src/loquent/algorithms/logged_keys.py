@@ -248,7 +248,7 @@ QA_ANSWERS = {
 }
 
 QA_DQN = {
-    "dqn/actions": Logged("actions", "actions so far, over all games"),
+    "dqn/actions": Logged("actions", "commands and answers so far, over all games"),
     "dqn/exploration": Logged("share of actions", "the share of random actions at the end of the update"),
     "dqn/replay": Logged("transitions", "transitions in the replay"),
     "dqn/loss": Logged("", "mean Huber loss of the drawn transitions, before weights of importance"),

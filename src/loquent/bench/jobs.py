@@ -157,7 +157,7 @@ class _Planner:
         entry, once = self.suite.entries[name], name in self.suite.stages
         if self.profile in entry.instead:
             return f"model:{entry.instead[self.profile]}"
-        settings = self._settings(name, entry)
+        settings = self.suite.settings(name, self.profile)
         needs = {reference: self.key(reference, seed) for reference in references(settings)}
         draft = self._recipe(name, entry, settings, needs, None if once else seed)
         data = {reference: self._set(reference, draft) for reference in named_in(draft.training.data)}
@@ -197,20 +197,6 @@ class _Planner:
             job = self._set(ranking.data, recipe)
             ranks.append(Rank(name, ranking.pairs, job.key, job.file))
         return tuple(ranks)
-
-    def _settings(self, name: str, entry: Entry) -> dict[str, Any]:
-        """The settings of an entry; specific settings replace general ones."""
-        profile = self.suite.profiles[self.profile].set if self.profile in self.suite.profiles else Record()
-        layers = [
-            self.suite.shared if name in self.suite.cells else Record(),
-            profile.get(ANY, Record()),
-            profile.get(entry.recipe, Record()),
-        ]
-        layers += [entry.set, entry.at.get(self.profile, Record())]
-        merged: dict[str, Any] = {}
-        for layer in layers:
-            merged |= layer
-        return merged
 
     def _recipe(
         self,

@@ -72,8 +72,8 @@ def state(row: Row, seeds: int) -> str:
 
 
 def start_caution(results: Results) -> str:
-    """A caution that all seeds start from the same stages; empty if the suite has no stage."""
-    stages = " and one ".join(results.suite.stages)
+    """A caution that all seeds start from the same stages; empty if no shown cell starts from a stage."""
+    stages = " and one ".join(results.suite.stages_in_use(results.profile))
     if not stages:
         return ""
     return f"All seeds start from one {stages}: the intervals leave out what another start would change."
@@ -277,7 +277,7 @@ def _preamble(results: Results) -> list[str]:
     played = sorted({(row.episodes, row.rows) for row in results.rows.values() if row.episodes})
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
-        f"{results.seeds} seeds; Loquent {__version__}.",
+        f"{results.seeds} seed{'s' * (results.seeds != 1)}; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; each run is evaluated by "
         f"{' or '.join(size_text(*size) for size in played) or '0 episodes'}.",
         f"{METHOD}{error_note(results)}",

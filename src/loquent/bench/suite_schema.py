@@ -168,6 +168,27 @@ class Suite:
         """Stages and cells by name."""
         return {**self.stages, **self.cells}
 
+    def settings(self, name: str, profile: str) -> dict[str, Any]:
+        """The settings of a stage or cell under a profile; specific settings replace general ones."""
+        entry = self.entries[name]
+        sizes = self.profiles[profile].set if profile in self.profiles else EMPTY
+        return {
+            **(self.shared if name in self.cells else EMPTY),
+            **sizes.get(ANY, EMPTY),
+            **sizes.get(entry.recipe, EMPTY),
+            **entry.set,
+            **entry.at.get(profile, EMPTY),
+        }
+
+    def stages_in_use(self, profile: str) -> list[str]:
+        """The stages that cells of this suite start from, and the stages of these, in the suite's order."""
+        found, left = set[str](), list(self.cells)
+        while left:
+            new = set(references(self.settings(left.pop(), profile))) - found
+            found |= new
+            left += new
+        return [name for name in self.stages if name in found]
+
     @property
     def task_tables(self) -> tuple[Table, ...]:
         """The tables that stand for a task each: those with a `score`, or all if none has one."""

@@ -357,7 +357,10 @@ class Task(ABC):
         for row in rows:
             if row.id == id:
                 return row
-        other = next((name for name in self.spec.splits if id.startswith(f"{name}:") and name != split), "")
+        other = next(
+            (name for name in self.spec.splits if id.startswith((f"{name}:", f"{name}-")) and name != split),
+            "",
+        )
         advice = f"Rows of {other} need the split {other!r}: --split {other}" if other else ""
         raise UnknownName(
             f"row of {self.identity}/{split}",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import loquent
 from loquent import Key
 from loquent.core.settings import Remark
-from loquent.errors import BadRow, BadSetting
+from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.tasks.reading.corpus import squad
 from loquent.tasks.reading.corpus.documents import document
 from loquent.tasks.reading.corpus.tokens import imrc, lowered, tokens, whole
@@ -361,3 +361,15 @@ def test_a_stand_in_for_newsqa(beside):
     rows = [row for split in world.spec.splits for row in world.rows(split)]
     assert len(rows) == 1458  # all of them: no sentence is too long
     assert all(world.game(row).needles for row in rows)
+
+
+def test_a_file_that_is_cut_off_is_named_with_the_line(tmp_path):
+    file = tmp_path / "train.json"
+    file.write_text('{"data": [\n')
+    with pytest.raises(BadRow, match=r"train\.json:2: this file cannot be read as JSON .*column 1"):
+        squad.read(file)
+
+
+def test_a_row_of_another_split_is_refused_with_the_split_it_needs():
+    with pytest.raises(UnknownName, match="Rows of test need the split 'test': --split test"):
+        loquent.task("reading").row("train", "test-9999-0")

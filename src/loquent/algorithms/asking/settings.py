@@ -19,9 +19,9 @@ RELEASED = Record(pool="max", combine="mean", pointer="shared", pointer_hidden=9
 class Shared(NetworkSettings, AlgorithmConfig):
     """Settings of both learners."""
 
-    learning_rate: float = setting(2.5e-4, "learning rate of Adam", source=PAPER, low=0.0)
+    learning_rate: float = setting(2.5e-4, "learning rate of Adam", source=PAPER, low=1e-9)
     max_grad_norm: float | None = setting(
-        5.0, "largest norm of a gradient; none: no limit", source=PAPER, low=0.0
+        5.0, "largest norm of a gradient; none: no limit", source=PAPER, low=1e-9
     )
     gamma: float = setting(0.9, "discount per command", source=PAPER, low=0.0, high=1.0)
     answers: int = setting(

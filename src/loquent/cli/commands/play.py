@@ -154,14 +154,15 @@ def _person(task: Task) -> str:
 
 def _left(played: Episode, file: str | None) -> None:
     """Save an episode that its player left, if a file is given, and print what happened to it."""
-    answers = len(played.answers())
-    if not answers:
+    count = len(played.answers())
+    answers = f"{count} answer{'s' * (count != 1)}"
+    if not count:
         message = "nothing was played, so nothing is kept"
     elif not file:
-        message = f"the game was left after {answers} answers; --save FILE would have kept it"
+        message = f"the game was left after {answers}; --save FILE would have kept it"
     else:
         episode.write(file, [played], append=True)
-        message = f"the game was left after {answers} answers; it is in {file}, as an unfinished episode"
+        message = f"the game was left after {answers}; it is in {file}, as an unfinished episode"
     print(f"loquent: {message}", file=sys.stderr)
 
 

@@ -108,7 +108,8 @@ def read(path: Path) -> list[Item]:
     try:
         value = json_files.loads(_bytes(path))
     except ValueError as error:
-        raise BadRow(f"this file cannot be read as JSON ({error})", file=path) from error
+        line = getattr(error, "line", None) or None
+        raise BadRow(f"this file cannot be read as JSON ({error})", file=path, line=line) from error
     items: list[Item] = []
     unanswered = 0
     for article, place, paragraph in _paragraphs(path, value):
