@@ -92,18 +92,21 @@ class _OnePass(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         ctx.tokens = tokens
         sums = _Sums(states, weight, bias, ctx.needs_input_grad) if needed else None
-        parts, slopes = [], []
+        found: list[Tensor] = []  # the losses, their scores and slopes
         for here in tokens.slices:
             chunk = _Chunk(tokens, F.linear(states[here], weight, bias), here)
             loss, slope = _with_slopes(function, chunk.scores, here)
-            parts.append((loss, *chunk.scores))
-            slopes.append(slope)
+            parts = loss, *chunk.scores, *slope
+            # in place of parts that lie between the memory of chunks, which would not be used again then
+            found = found or [part.new_empty(len(states)) for part in parts]
+            for column, part in zip(found, parts, strict=True):
+                column[here] = part
             if sums is not None:
                 sums.add(chunk.gradient(*slope), here)
-            del chunk  # before the next one's logits
-        ctx.save_for_backward(states, weight, bias, *map(torch.cat, zip(*slopes, strict=True)))
+            del chunk, loss, slope, parts  # before the next one's logits
+        columns, slopes = tuple(found[:-2]), found[-2:]
+        ctx.save_for_backward(states, weight, bias, *slopes)
         ctx.gradients = None if sums is None else sums.gradients
-        columns = tuple(torch.cat(column) for column in zip(*parts, strict=True))
         ctx.mark_non_differentiable(*columns[1:])
         return columns
 
