@@ -152,6 +152,8 @@ class Agent:
             question=places[0],
             memory=places[1],
             queries=torch.zeros((len(situations), 0), dtype=torch.int64),
+            searched=torch.zeros((len(situations), 0), dtype=torch.int64),
+            left=torch.zeros(len(situations)),
             rows=torch.zeros(0, dtype=torch.int64),
             characters=torch.tensor(spelled),
             vectors=torch.from_numpy(self.lexicon.vectors[numbers]),
