@@ -56,7 +56,8 @@ class Slots:
         self.row = torch.arange(rows, device=device)
         self.used = self.count = 0
         self.held: list[tuple[int, ...] | None] = [None] * rows  # the prompt of each slot
-        self.ends = torch.empty(0)  # [rows, H], the states at the last tokens of the prompts
+        # [rows, H], the states at the last tokens of the prompts
+        self.ends = torch.zeros(0, dtype=module.dtype, device=device)
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read prompts into free slots; the result is at their last tokens.
