@@ -31,4 +31,4 @@ def test_a_person_who_leaves_keeps_nothing_unasked(monkeypatch, capsys):
     code, shown, error = played(["what color is it?"], monkeypatch, capsys)
     assert code == 0
     assert "9 questions left" in shown
-    assert "left after 1 answers" in error
+    assert "left after 1 answer;" in error
