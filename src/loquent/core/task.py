@@ -357,10 +357,7 @@ class Task(ABC):
         for row in rows:
             if row.id == id:
                 return row
-        other = next(
-            (name for name in self.spec.splits if id.startswith((f"{name}:", f"{name}-")) and name != split),
-            "",
-        )
+        other = next((s for s in self.spec.splits if s != split and id.startswith((f"{s}:", f"{s}-"))), "")
         advice = f"Rows of {other} need the split {other!r}: --split {other}" if other else ""
         raise UnknownName(
             f"row of {self.identity}/{split}",

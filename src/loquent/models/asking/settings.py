@@ -46,7 +46,7 @@ class NetworkSettings:
     history: bool = setting(
         False,
         "read the commands left, and mark the words that were searched for; without them the best command "
-        "repeats for ever where it changes no memory",
+        "repeats to the end of the budget where it changes no memory",
     )
     width: int = setting(96, "size of the states", source=PAPER, low=2)
     heads: int = setting(1, "attention heads", source=CODE, low=1)
