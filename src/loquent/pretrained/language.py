@@ -189,6 +189,7 @@ def load_module(
     spare: str = "",
     layers: int | None = None,
     head: Mapping[str, Any] | None = None,
+    config: Any = None,
 ) -> Any:
     """A network of one of the library's automatic classes, in evaluation mode.
 
@@ -198,6 +199,7 @@ def load_module(
         spare: the prefix of unused weights, which may be missing.
         layers: the number of layers to load, from the lowest; all by default.
         head: settings of a new head on the network's trunk, whose weights torch's global generator draws.
+        config: the network's config; by default the one of the folder.
 
     Raises:
         BadModel: loading fails, or weights are missing.
@@ -208,7 +210,8 @@ def load_module(
             "that model and save the result"
         )
     place, weights = str(path), devices.dtype(dtype)
-    on, more = devices.device(device), {} if layers is None else {"config": _shallow(place, revision, layers)}
+    own = config if layers is None else _shallow(place, revision, layers)
+    on, more = devices.device(device), {} if own is None else {"config": own}
     bars = transformers_library().utils.logging
     shown = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()

@@ -109,8 +109,9 @@ def test_levels_are_added_and_decided():
 
 def test_the_settings_of_the_release():
     chosen = transformer.ROBERTA
-    assert (chosen.model, chosen.learning_rate, chosen.minibatch, chosen.most_tokens) == (
+    assert (chosen.model, chosen.head, chosen.learning_rate, chosen.minibatch, chosen.most_tokens) == (
         "roberta-base",
+        "released",
         1e-5,
         16,
         256,
@@ -128,7 +129,7 @@ def test_an_encoder_is_trained_and_judges(tmp_path, kind, labels):
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = world(source="path", path=str(tmp_path))
     settings = transformer.Settings(
-        model=str(small_encoder.write(tmp_path / "encoder")), learning_rate=1e-2, epochs=6
+        model=str(small_encoder.write(tmp_path / "encoder")), head="library", learning_rate=1e-2, epochs=6
     )
     found = [transformer.train(task, tmp_path / name, About(kind), settings) for name in ("a", "b")]
     assert found[0] == found[1], "the same seed gives the same network"

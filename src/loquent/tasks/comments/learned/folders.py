@@ -1,4 +1,4 @@
-"""The classifier of a folder, linear or of Hugging Face."""
+"""The classifier of a folder: linear, of Hugging Face, or in the layout of ILQL's release."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load(path: str) -> Named:
     """The classifier of a folder, or of a Hugging Face name.
 
     Raises:
-        BadSetting: a linear classifier is damaged. BadModel: a Hugging Face classifier cannot be loaded.
+        BadSetting: a linear classifier is damaged. BadModel: a network cannot be loaded.
         MissingExtra: it needs the extra "train".
     """
     folder = Path(path).expanduser()
@@ -37,7 +37,12 @@ def load(path: str) -> Named:
         found = linear.load(folder)
         return Named(found.labels, found)
     from loquent import pretrained
+    from loquent.tasks.comments.learned import released
 
-    network: Any = pretrained.load_classifier(folder if folder.is_dir() else path)
+    network: Any = (
+        released.load(folder)
+        if released.is_released(folder)
+        else pretrained.load_classifier(folder if folder.is_dir() else path)
+    )
     labels = tuple(network.labels[number] for number in range(len(network.labels)))
     return Named(labels, network.probabilities)

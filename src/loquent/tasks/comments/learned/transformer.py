@@ -1,8 +1,8 @@
 """Transformers that classify comments, trained on labels or scores.
 
 `ROBERTA` has the settings of ILQL's upvote model: RoBERTa-base, all weights trained by AdamW at 1e-5, 16
-comments a gradient step, 256 tokens, binary cross-entropy of the score against a cutoff. The head is the one
-of Hugging Face's classifier; the released code has an own head of two layers.
+comments a gradient step, 256 tokens, binary cross-entropy of the score against a cutoff, and the head of two
+layers of the release.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
-from loquent.errors import MissingExtra
 from loquent.files.atomic import replacing
+from loquent.tasks.comments.learned import folders
 from loquent.tasks.comments.learned.examples import UPVOTES, About, examples, figures, label_names
 from loquent.tasks.comments.task import Comments
 
 CODE = "ILQL's released code"
+RELEASED, LIBRARY = "released", "library"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,12 @@ class Settings:
     """How a transformer is trained."""
 
     model: str = setting("roberta-base", "an encoder by folder or Hugging Face name", source=CODE)
+    head: str = setting(
+        RELEASED,
+        "released: two layers on the pooled state; library: Hugging Face's classifier of that encoder",
+        source=CODE,
+        choices=(RELEASED, LIBRARY),
+    )
     learning_rate: float = setting(1e-5, "the learning rate of AdamW, constant", source=CODE, low=0.0)
     minibatch: int = setting(16, "comments in one gradient step", source=CODE, low=1)
     most_tokens: int = setting(256, "the most tokens that are read of a comment", source=CODE, low=2)
@@ -51,24 +58,19 @@ def train(
     split: str = "train",
     held: str = "test",
 ) -> dict[str, float]:
-    """Train a classifier on the rows of a split and write it to a folder in Hugging Face's form.
+    """Train a classifier on the rows of a split and write it to a folder, for `comments/classifier`.
 
-    Upvotes have one logit and binary cross-entropy; the labels of toxicity have one logit each.
+    The folder has Hugging Face's form, with `head` "released" the layout of `learned.released`. Upvotes have
+    one logit and binary cross-entropy; the labels of toxicity have one logit each.
 
     Returns:
         The `accuracy` and `roc_auc` on the rows of `held`, and their number.
 
     Raises:
-        BadSetting: a split has too few rows. BadModel: there is no such encoder.
+        BadSetting: a split has too few rows. BadModel: there is no such encoder, or it has no pooled state
+            for the released head.
         MissingExtra: without the extra "train".
     """
-    try:
-        import torch
-        from transformers import AutoModelForSequenceClassification
-    except ImportError as error:
-        raise MissingExtra("training a transformer", "train") from error
-    from loquent.pretrained import load_classifier
-    from loquent.pretrained.folder import from_pretrained
     from loquent.pretrained.language import load_tokenizer, plain
 
     chosen = About() if about is None else about
@@ -79,19 +81,29 @@ def train(
     tokenizer = load_tokenizer(settings.model, None)
     key = Key(settings.seed, ("comments", "transformer"))
     with borrowed(key.child("head")):
-        labels = {"num_labels": len(heads), "id2label": dict(enumerate(heads))}
-        module = from_pretrained(
-            AutoModelForSequenceClassification, settings.model, None, "model", dtype=torch.float32, **labels
-        )
+        module = _start(settings, dict(enumerate(heads)))
     numbers = np.searchsorted(np.array([int(name) for name in names]), targets)
     classes = targets if chosen.kind == UPVOTES else numbers
     _fit(module, tokenizer, [plain(text) for text in texts], classes, settings, key)
     with replacing(Path(folder).expanduser()) as aside:
         module.save_pretrained(aside)
         tokenizer.save_pretrained(aside)
-    own = load_classifier(Path(folder).expanduser()).probabilities(unseen)
+    own = folders.load(str(folder))(unseen)
     both = np.concatenate([1 - own, own], axis=1) if chosen.kind == UPVOTES else own
     return figures(both, names, right, chosen)
+
+
+def _start(settings: Settings, names: dict[int, str]) -> Any:
+    """The encoder with a new head for labels of these names."""
+    if settings.head == RELEASED:
+        from loquent.tasks.comments.learned import released
+
+        return released.start(settings.model, names)
+    from loquent.pretrained.language import load_module, transformers_library
+
+    kind = transformers_library().AutoModelForSequenceClassification
+    labels = {"num_labels": len(names), "id2label": names}
+    return load_module(kind, settings.model, None, "cpu", "float32", head=labels)
 
 
 def _fit(
