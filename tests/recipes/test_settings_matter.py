@@ -81,6 +81,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "training.evaluate_split": "test",
     "training.final_split": "validation",
     "training.only": "{label: negative}",
+    "training.row_share": 0.5,
     "training.teacher": "random",
     "training.stop_metric": "return",
     "training.groups": "[label]",

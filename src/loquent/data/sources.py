@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -175,6 +175,15 @@ def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
         return rows
     chosen = {row.id for row in sorted(rows, key=lambda row: draw_of(row.id))[:limit]}
     return tuple(row for row in rows if row.id in chosen)
+
+
+def share(rows: Sequence[Row], part: float) -> tuple[Row, ...]:
+    """A share of the rows, as `limited` chooses them: the nearest whole number of rows, at least one.
+
+    Args:
+        part: above 0 and at most 1.
+    """
+    return limited(tuple(rows), max(1, round(part * len(rows))))
 
 
 def _builtin(source: Source) -> Splits:

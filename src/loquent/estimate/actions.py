@@ -62,6 +62,7 @@ def estimate_fields(recipe: Recipe, checkpoints: int, at_most: int) -> dict[str,
             if model is None
             else int(np.prod(model.observation_space.shape)),
             "seeds": 1,
+            "rows": len(trainer.rows),
         },
         "device": str(trainer.actor.device),
     }

@@ -122,6 +122,7 @@ def estimate(recipe: Recipe) -> Estimate:
             "rows_measured": counted.rows,
             "minibatch": minibatch,
             "seeds": 1,
+            **({} if trainer.recording else {"rows": len(trainer.rows)}),
         },
         device=str(trainer.actor.device),
     )

@@ -71,6 +71,7 @@ def estimate_fields(recipe: Recipe, checkpoints: int, at_most: int) -> dict[str,
             "games": settings.episodes,
             "width": sum(x[0].numel() for x in batch.features.values()),
             "seeds": 1,
+            "rows": len(trainer.rows),
         },
         "device": str(trainer.actor.device),
     }

@@ -103,6 +103,14 @@ class TrainingSettings:
         "train and evaluate only on rows whose fields have these values, as {label: positive}; the "
         "final evaluation uses all rows",
     )
+    row_share: float = setting(
+        1.0,
+        "the share of the rows of `split` (of those that `only` chooses) to train on, above 0; a hash of their "
+        "ids chooses them, so a smaller share is a part of a larger one. Evaluations, rewards and a tokenizer "
+        "that is trained here use all rows",
+        low=0.0,
+        high=1.0,
+    )
     priority: float | None = setting(
         None,
         "rows are drawn with a probability proportional to weight^priority (0: uniform); none: epoch by "
@@ -169,6 +177,7 @@ class TrainingSettings:
                 f"TrainingSettings.episodes = {self.episodes} is no multiple of answers = {self.answers}; an "
                 "update plays `answers` episodes on each of its rows; change one of the two"
             )
+        self._check_row_share()
         if self.data and self.answers > 1:
             raise BadSetting(
                 f"TrainingSettings.answers = {self.answers} has no effect with data, whose episodes are "
@@ -188,6 +197,17 @@ class TrainingSettings:
             raise BadSetting(
                 f"TrainingSettings.stop_metric = {self.stop_metric!r} needs evaluations in training, but "
                 "evaluate_every = 0 makes none; give evaluate_every at least 1, or leave stop_metric empty"
+            )
+
+    def _check_row_share(self) -> None:
+        if self.row_share == 0.0:
+            raise BadSetting("TrainingSettings.row_share must be above 0 and at most 1, got 0.0")
+        if self.row_share < 1.0 and (self.data or self.seen):
+            other = "data" if self.data else "seen"
+            why = "gives the episodes" if self.data else "compares with all training rows"
+            raise BadSetting(
+                f"TrainingSettings.row_share = {self.row_share} cannot be used with {other}, which {why}; "
+                "leave out one of the two"
             )
 
     @property

@@ -27,6 +27,7 @@ from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record
 from loquent.data.groups import Groups
 from loquent.data.pools import Pool, Sampler
+from loquent.data.sources import share
 from loquent.errors import BadSetting
 from loquent.files import saved_state
 from loquent.machine import parallel
@@ -88,7 +89,8 @@ class Trainer:
         self.growing = pool is not None
         if pool is None:
             with identity.naming_split("split", self.settings):
-                pool = weighted(chosen_rows(self.task, self.settings.split, self.settings.only))
+                chosen = chosen_rows(self.task, self.settings.split, self.settings.only)
+            pool = weighted(share(chosen, self.settings.row_share))
         self.rows = {row.id: row for row in pool.rows}
         self.recording = self._record() if self.source == "data" else None
         self.draws = None if self.recording is None else self._draws(self.recording)

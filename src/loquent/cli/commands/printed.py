@@ -44,6 +44,8 @@ def estimated(estimate: Any) -> None:
         else f"{sizes['rows_measured']} rows of {sizes['width']} tokens"
     )
     print(f"on {estimate.device}; measured on {rows}" + ("" if of_actions else " and a few decoded tokens"))
+    if "rows" in sizes:  # recorded episodes are not played on rows
+        print(f"training rows: {sizes['rows']:,}")
     _parts("parameters", sum(estimate.parameters.values()), estimate.parameters, _count)
     _parts("memory at its peak", estimate.peak, estimate.memory, _size)
     _parts(
