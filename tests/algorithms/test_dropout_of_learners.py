@@ -3,8 +3,8 @@
 import fork
 import pytest
 import torch
-from torch.overrides import TorchFunctionMode
 
+from library_dropout import LibraryDropout
 from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.value_learning.ilql import ILQL
 from loquent.core.seeding import Key
@@ -19,19 +19,6 @@ LEARNERS = {
     "ilql, shared": (ILQL, {"backbones": "shared"}, 1),
     "ilql, frozen": (ILQL, {"backbones": "frozen", "awac_weight": 0.0}, 0),
 }
-
-
-class LibraryDropout(TorchFunctionMode):
-    """Inside the context, `count` grows with each call by which torch drops units."""
-
-    count = 0
-
-    def __torch_function__(self, function, types, arguments=(), options=None):
-        options = options or {}
-        if function is torch.nn.functional.dropout:
-            self.count += options.get("p", arguments[1] if len(arguments) > 1 else 0.5) > 0
-        self.count += options.get("dropout_p", 0.0) > 0
-        return function(*arguments, **options)
 
 
 def made(name):

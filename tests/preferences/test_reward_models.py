@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from library_dropout import LibraryDropout
 from loquent import pretrained
 from loquent.cli import main as cli
 from loquent.core.metric import Context
@@ -18,6 +19,7 @@ from loquent.preferences import checkpoint, losses, training
 from loquent.preferences.measuring import Scored, quality
 from loquent.preferences.pairs import Pair, Pairs
 from loquent.preferences.settings import RewardModelSettings
+from loquent.pretrained.forward import dropout
 
 TINY = RewardModelSettings(
     layers=1, width=16, heads=2, vocabulary=300, epochs=6, minibatch=8, learning_rate=0.01, device="cpu"
@@ -128,6 +130,47 @@ def test_the_same_pairs_give_the_same_model_to_the_bit(tmp_path, trained):
     assert torch.equal(torch.get_rng_state(), before)
     other = training.train(likings(), replace(TINY, seed=1), tmp_path / "other")
     assert content(other.folder)[0] != content(trained.folder)[0]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    texts = [text for one in likings().pairs for text in one.texts]
+    sizes = {"vocabulary": 300, "layers": 2, "width": 16, "heads": 2, "context": 64, "dropout": 0.2}
+    folder = tmp_path_factory.mktemp("base")
+    pretrained.save(pretrained.build(texts, key=Key(0), device="cpu", **sizes), folder)
+    return str(folder)
+
+
+def test_on_the_trunk_of_a_language_model_masks_come_from_keys_alone(tmp_path, base, monkeypatch):
+    settings, drawn, own = replace(TINY, path=base, epochs=1), [], dropout.kept
+    monkeypatch.setattr(dropout, "kept", lambda *given: drawn.append(own(*given)) or drawn[-1])
+    with LibraryDropout() as library:
+        training.train(likings(20), settings, tmp_path / "one")
+    assert not library.count
+    first = [mask.clone() for mask, _ in drawn]
+    assert len(first) == 2 * (1 + 2 * 3)  # of 2 steps: on the embeddings, and three in each layer
+    assert not torch.equal(first[0].flatten()[:100], first[7].flatten()[:100])  # each step has its own
+    drawn.clear()
+    training.train(likings(20), settings, tmp_path / "two")
+    assert all(torch.equal(mask, old) for (mask, _), old in zip(drawn, first, strict=True))
+    assert content(tmp_path / "one")[0] == content(tmp_path / "two")[0]
+
+
+def test_a_killed_training_on_a_language_model_continues_to_the_bit(tmp_path, base):
+    settings = replace(TINY, path=base, epochs=2, checkpoint_every=2)
+    whole = training.train(likings(), settings, tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(step, _):
+        if step == 5:
+            raise Killed
+
+    with pytest.raises(Killed):
+        training.train(likings(), settings, tmp_path / "model", kill)
+    training.train(likings(), settings, tmp_path / "model")
+    assert content(tmp_path / "model")[0] == content(whole.folder)[0]
 
 
 @pytest.mark.parametrize("steps", [3, 8])

@@ -31,7 +31,7 @@ from loquent.preferences import checkpoint, losses, network
 from loquent.preferences.measuring import Quality, Scored, quality
 from loquent.preferences.pairs import Division, Pair, Pairs, divided
 from loquent.preferences.settings import RewardModelSettings
-from loquent.pretrained import ClassifierNetwork, evaluating, save
+from loquent.pretrained import ClassifierNetwork, dropping, evaluating, save
 
 FORMAT = 1
 TOKENS = 8192  # of a forward pass without gradients
@@ -156,7 +156,8 @@ class _Learner:
             group["lr"] = rate
         batch = [self.rows[i] for i in chosen] + [self.rows[count + i] for i in chosen]
         self.network.module.train()
-        with borrowed(self.key.child("dropout", self.state.step)):
+        key = self.key.child("dropout", self.state.step)
+        with borrowed(key), dropping(key.child("own")):
             loss = losses.loss(self.network.forward(batch).float(), self.settings.objective)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()

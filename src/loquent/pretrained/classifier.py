@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from loquent.errors import BadModel
+from loquent.pretrained.forward.classes import class_logits
 from loquent.pretrained.language import load_module, load_tokenizer, plain, room, transformers_library
 from loquent.pretrained.networks import groups, padded
 
@@ -89,6 +90,8 @@ class ClassifierNetwork:
         inputs = {"input_ids": ids, "attention_mask": real.long()}
         if kinds:
             inputs["token_type_ids"] = padded(kinds, 0, self.module.device)[0]
+        elif (own := class_logits(self.module, ids)) is not None:
+            return own
         logits: torch.Tensor = self.module(**inputs).logits
         return logits
 

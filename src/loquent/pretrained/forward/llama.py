@@ -20,10 +20,14 @@ from loquent.pretrained.forward.parts import Attend, Stores, consists_of, mixed,
 
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3")
 OWN = ("ForCausalLM", "Model", "DecoderLayer", "Attention", "MLP", "RMSNorm", "RotaryEmbedding")
-PARTS = {
-    family: {(f"transformers.models.{family.lower()}.modeling_{family.lower()}", family + own) for own in OWN}
-    for family in FAMILIES
-}
+
+
+def home(family: str) -> str:
+    """The module of the library that defines a family."""
+    return f"transformers.models.{family.lower()}.modeling_{family.lower()}"
+
+
+PARTS = {family: {(home(family), family + own) for own in OWN} for family in FAMILIES}
 LAYERS = {nn.Embedding, nn.Linear, nn.ModuleList}
 ROTATIONS = {"default", "linear", "llama3", "yarn"}  # their angles do not depend on the length of a row
 
