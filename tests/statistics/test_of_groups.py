@@ -53,6 +53,24 @@ def test_anova_on_the_published_example():
     assert found.p == pytest.approx(0.0002812242314534544)
 
 
+def test_tukey_equals_scipy_and_takes_a_group_of_one():
+    """SciPy refuses a group of one, whose differences follow from the spread within the other groups."""
+    stats = pytest.importorskip("scipy.stats")
+    unequal = {"a": BRANDS["a"], "b": BRANDS["b"][:3], "c": BRANDS["c"][:2]}
+    theirs = stats.tukey_hsd(*unequal.values())
+    ends = theirs.confidence_interval(0.9)
+    for one, (i, j) in zip(tukey(unequal, 0.9), ((0, 1), (0, 2), (1, 2)), strict=True):
+        found = (one.difference, one.low, one.high, one.p)
+        wanted = (theirs.statistic[j, i], ends.low[j, i], ends.high[j, i], theirs.pvalue[j, i])
+        assert found == pytest.approx(wanted)
+    # {1, 3}, {2, 6} and {4}: within 2 + 8 on 2 degrees of freedom; the error of a pair with the group of one
+    # is sqrt(5 / 2 * (1 / 2 + 1 / 1)), and q with 2 degrees of freedom is tabulated as 8.331
+    pairs = tukey({"a": [1, 3], "b": [2, 6], "c": [4]})
+    assert [one.difference for one in pairs] == [2, 2, 0]
+    assert pairs[1].high - pairs[1].difference == pytest.approx(8.331 * (2.5 * 1.5) ** 0.5, rel=1e-4)
+    assert (pairs[1].first, pairs[1].second, pairs[2].p) == ("a", "c", 1)
+
+
 def test_without_two_groups_or_spread_there_is_no_test():
     for groups in (
         {"a": [1, 2]},

@@ -112,6 +112,79 @@ def test_the_paper_s_head_to_head_with_its_interval():
     assert found.bounds.high - found.bounds.low == pytest.approx(2 * 1.96 * (0.25 / 1269) ** 0.5, rel=0.25)
 
 
+def test_several_raters_of_an_item_do_not_make_a_preference_surer():
+    """Three raters who all prefer `a` on 8 items: p over items is 2 / 2^8, and p over judgements 2 / 2^24."""
+    once, often = (
+        study(
+            Judgements(
+                preferences=tuple(
+                    Preference(f"r{i}", str(n), "a", "b", "q", "first")
+                    for i in range(8)
+                    for n in range(raters)
+                )
+            ),
+            QUICK,
+        ).wins["q"][0]
+        for raters in (1, 3)
+    )
+    assert (often.wins, often.items.wins, often.items.losses) == (24, 8, 0)
+    assert often.p == pytest.approx(2 / 2**24)
+    assert often.items.p == once.items.p == once.p == pytest.approx(2 / 2**8)
+    assert (once.judged_once, often.judged_once) == (True, False)
+    # Clopper and Pearson's interval of 8 of 8 ends at the eighth root of 0.025
+    assert often.bounds.low == pytest.approx(0.025 ** (1 / 8))
+    assert often.bounds == once.bounds
+    assert often.bounds.high == 1
+    split = [
+        Preference("r", str(n), "a", "b", "q", word) for n, word in enumerate(("first", "second", "tie"))
+    ]
+    (tied,) = study(Judgements(preferences=tuple(split)), QUICK).wins["q"]
+    assert (tied.items.wins, tied.items.losses, tied.items.ties, tied.bounds.low) == (0, 0, 1, None)
+
+
+def test_a_share_of_wins_has_an_interval_of_shares_with_its_ends_on_the_page():
+    """Wilson's interval of 50 of 60 with t(59) = 2.001; that of Clopper and Pearson where few lose."""
+    from scipy.stats import binomtest
+
+    def judged(wins, losses):
+        chosen = ["first"] * wins + ["second"] * losses
+        pairs = tuple(Preference(f"r{i}", "", "a", "b", "q", word) for i, word in enumerate(chosen))
+        return study(Judgements(preferences=pairs), QUICK)
+
+    bounds = judged(50, 10).wins["q"][0].bounds
+    assert (bounds.low, bounds.high) == (pytest.approx(0.71697, abs=5e-5), pytest.approx(0.90800, abs=5e-5))
+    found = judged(57, 3)
+    (one,) = found.wins["q"]
+    exact = binomtest(57, 60).proportion_ci()
+    assert (one.bounds.low, one.bounds.high) == (pytest.approx(exact.low), pytest.approx(exact.high))
+    assert one.bounds.high < 1
+    text = page.html(found, 0.95)
+    assert f"a against b: 0.95 ({one.bounds.low:.4g} to {one.bounds.high:.4g})" in text
+
+
+def test_a_system_with_one_rating_is_tested_and_drawn(tmp_path, capsys):
+    path = tmp_path / "few.csv"
+    path.write_text("item,rater,system,rating\nr1,a,x,4\nr1,a,y,2\nr2,a,y,3\n")
+    assert cli.main(["study", str(path), "--out", str(tmp_path / "page.html")]) == 0
+    assert "y - x: -1.5" in capsys.readouterr().out
+
+
+def test_the_command_prints_the_tests_over_items_first(tmp_path, capsys):
+    lines, _ = files(tmp_path, RATINGS)
+    pairs = tmp_path / "pairs.jsonl"
+    judged = [PAIR | {"item": f"r{i}", "rater": str(n)} for i in range(8) for n in range(3)]
+    pairs.write_text("".join(json.dumps(one) + "\n" for one in judged))
+    assert cli.main(["study", str(lines), str(pairs)]) == 0
+    out = capsys.readouterr().out
+    assert out.index("the mean of each item: One-way ANOVA: F(1, 2) = 6.231") < out.index("F(1, 4) = 12.25")
+    assert "items 0 to 8, 0 ties, p = 0.007812" in out
+    assert "judgements 0 to 24, 0 ties, p = 1.192e−07 (binomial, two-sided), as if each were" in out
+    assert "share of wins 0.000 (0 to 0.3694)" in out
+    once = [record for record in RATINGS if record["rater"] == "ann"]
+    assert cli.main(["study", str(files(tmp_path, once)[0])]) == 0
+    assert capsys.readouterr().out.count("ANOVA") == 1
+
+
 def test_the_interval_resamples_items_not_ratings():
     """Ten raters who agree say no more than one: the interval is that of the items."""
     once = [Rating(f"r{i}", "0", "a", "q", float(i % 5)) for i in range(20)]

@@ -35,13 +35,20 @@ class Curve:
 
 @dataclass(frozen=True)
 class Dot:
-    """One value with its error, or None."""
+    """One value with its error, or None; `ends` are those of an interval, which need not be symmetric."""
 
     label: str
     colour: int
     value: float
-    error: float | None
-    n: int
+    error: float | None = None
+    n: int = 1
+    ends: tuple[float, float] | None = None
+
+    @property
+    def bar(self) -> tuple[float, float]:
+        """The ends of the bar."""
+        error = self.error or 0.0
+        return self.ends or (self.value - error, self.value + error)
 
 
 class ChartIds:
@@ -120,14 +127,13 @@ def _curve(x: Scale, y: Scale, line: Curve) -> Iterator[str]:
 
 
 def dots(ids: ChartIds, title: str, unit: str, values: Sequence[Dot]) -> str:
-    """One dot per group, with a bar of one error to each side."""
+    """One dot per group, with a bar of one error to each side, or between its ends."""
     height = TOP + 30 * len(values) + BOTTOM
-    ends = [dot.value + sign * (dot.error or 0) for dot in values for sign in (-1, 1)]
-    x = Scale(*_range(ends), LEFT, WIDTH - RIGHT - 20)
+    x = Scale(*_range([end for dot in values for end in (*dot.bar, dot.value)]), LEFT, WIDTH - RIGHT - 20)
     parts = [_grid(x, TOP, height - BOTTOM)]
     for i, dot in enumerate(values):
         middle, style = TOP + 30 * i + 18, f"c{dot.colour % COLOURS} d0"
-        low, high = x(dot.value - (dot.error or 0.0)), x(dot.value + (dot.error or 0.0))
+        low, high = map(x, dot.bar)
         label = f"{safe(dot.label[:60])}: {short(dot.value)}"
         parts += [
             f"<g><title>{safe(_dot_text(dot))}</title>",
@@ -293,5 +299,6 @@ def _description(points: Sequence[Point]) -> str:
 
 def _dot_text(dot: Dot) -> str:
     spread = "" if dot.error is None else f" ± {short(dot.error)}"
+    spread = spread if dot.ends is None else f" ({short(dot.ends[0])} to {short(dot.ends[1])})"
     seeds = f" ({dot.n} seeds)" if dot.n > 1 else ""
     return f"{dot.label}: {short(dot.value)}{spread}{seeds}"

@@ -56,6 +56,7 @@ def anova(groups: Mapping[str, Sequence[float]]) -> Anova | None:
 def tukey(groups: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[Pairwise]:
     """Tukey's HSD for all pairs of groups (Tukey-Kramer where their sizes differ), with exact p values.
 
+    A group may have one number: the spread is that within all groups.
     Empty where `anova` is None, or where no group has any spread.
 
     Raises:
@@ -64,19 +65,18 @@ def tukey(groups: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[P
     stats = _scipy()
     if not _testable(groups) or all(len(set(numbers)) == 1 for numbers in groups.values()):
         return []
-    result = stats.tukey_hsd(*groups.values())
-    interval = result.confidence_interval(level)
-    return [
-        Pairwise(
-            first,
-            second,
-            float(result.statistic[j, i]),
-            float(interval.low[j, i]),
-            float(interval.high[j, i]),
-            float(result.pvalue[j, i]),
-        )
-        for (i, first), (j, second) in combinations(enumerate(groups), 2)
-    ]
+    means = {name: math.fsum(numbers) / len(numbers) for name, numbers in groups.items()}
+    freedom = sum(map(len, groups.values())) - len(groups)
+    squares = math.fsum((x - means[name]) ** 2 for name, numbers in groups.items() for x in numbers)
+    quantile = float(stats.studentized_range.ppf(level, len(groups), freedom))
+    found = []
+    for first, second in combinations(groups, 2):
+        error = math.sqrt(squares / freedom / 2 * (1 / len(groups[first]) + 1 / len(groups[second])))
+        difference = means[second] - means[first]
+        p = float(stats.studentized_range.sf(abs(difference) / error, len(groups), freedom))
+        ends = difference - quantile * error, difference + quantile * error
+        found.append(Pairwise(first, second, difference, *ends, p))
+    return found
 
 
 def binomial(wins: int, losses: int) -> float:

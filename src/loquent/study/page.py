@@ -11,10 +11,16 @@ from loquent.report.markup import figure, table_of
 from loquent.report.page import head
 from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.resampling import Bounds
-from loquent.study.summary import Alphas, QuestionRatings, Study, Wins
+from loquent.study.summary import Alphas, QuestionRatings, Score, Study, Wins
 
 LEFT, BASE, TOP = 40, 40, 26  # of a chart of bars
 SMALLEST = 1e-12
+MEANS = "the mean of each item"
+UNITS = (
+    "An item counts for the system that most of its raters prefer. The p of judgements counts each of them "
+    "as independent, so it is too small where several raters judge an item."
+)
+POOLED = "each rating as if it were independent, as in arXiv:2210.01241"
 
 
 def html(study: Study, level: float) -> str:
@@ -46,7 +52,7 @@ def _cautioned(bounds: Iterable[Bounds]) -> str:
 
 def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) -> str:
     means = [
-        Dot(system, colour % COLOURS, one.mean, _half(one.bounds), one.n)
+        Dot(system, colour % COLOURS, one.mean, ends=_ends(one.bounds))
         for colour, (system, one) in enumerate(found.systems.items())
     ]
     rows = [
@@ -65,8 +71,9 @@ def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) ->
     charts = figure("means", dots(ids, f"{name}: means", "rating", means))
     order = "In each group from left to right: " + ", ".join(found.systems)
     charts += figure("shares of ratings", _bars(ids, name, found), order)
-    tests = _tests(ids, name, "each rating a number", found.anova, found.tukey, level)
-    tests += _tests(ids, name, "the mean of each item", found.items_anova, found.items_tukey, level)
+    tests = _tests(ids, name, MEANS, found.items_anova, found.items_tukey, level)
+    if not found.rated_once:
+        tests += _tests(ids, name, POOLED, found.anova, found.tukey, level)
     cautious = _cautioned(one.bounds for one in found.systems.values())
     alphas = ", ".join(f"{level} {short(value)}" for level, value in found.alpha.items())
     return (
@@ -84,7 +91,7 @@ def _tests(
         return text
     labels = [f"{one.second} − {one.first}" for one in tukey]
     drawn = [
-        Dot(label, colour, one.difference, (one.high - one.low) / 2, 2)
+        Dot(label, colour, one.difference, ends=(one.low, one.high))
         for colour, (label, one) in enumerate(zip(labels, tukey, strict=True))
     ]
     chart = dots(ids, f"{name}: differences, {unit}", "difference", drawn)
@@ -107,29 +114,36 @@ def _charts(figures: str) -> str:
 
 def _pairs(ids: ChartIds, name: str, found: Sequence[Wins], level: float) -> str:
     shares = [
-        Dot(f"{one.first} against {one.second}", i, one.share, _half(one.bounds), one.wins + one.losses)
+        Dot(f"{one.first} against {one.second}", i, one.share, ends=_ends(one.bounds))
         for i, one in enumerate(found)
         if one.share is not None
     ]
     rows = [
         [
             safe(f"{one.first} against {one.second}"),
-            *(str(number) for number in (one.wins, one.losses, one.ties)),
+            *(safe(cell) for part in (one.items, one) for cell in _score(part)),
             short(one.share),
             safe(interval(one.bounds)),
-            safe(probability(one.p).removeprefix("= ")),
             short(one.alpha),
         ]
         for one in found
     ]
     cautious = _cautioned(one.bounds for one in found)
-    columns = ["pair", "wins", "losses", "ties", "share", f"{level:.0%} interval", "p", "alpha"]
+    columns = ["pair", "items: wins", "losses", "ties", "p", "judgements: wins", "losses", "ties", "p"]
+    columns += ["share", f"{level:.0%} interval", "alpha"]
     chart = (
         _charts(figure("shares of wins", dots(ids, f"{name}: shares of wins", "share of wins", shares)))
         if shares
         else ""
     )
-    return f"<section><h2>{safe(name)}: preferences</h2>{chart}{table_of(columns, rows)}{cautious}</section>"
+    why = f"<p>{safe(UNITS)}</p>"
+    head = f"<section><h2>{safe(name)}: preferences</h2>{chart}"
+    return f"{head}{table_of(columns, rows)}{why}{cautious}</section>"
+
+
+def _score(counted: Score | Wins) -> list[str]:
+    counts = (counted.wins, counted.losses, counted.ties)
+    return [*map(str, counts), probability(counted.p).removeprefix("= ")]
 
 
 def probability(p: float) -> str:
@@ -174,5 +188,5 @@ def _names(alphas: Alphas) -> list[str]:
     return [f"alpha, {level}" for level in alphas]
 
 
-def _half(bounds: Bounds) -> float | None:
-    return None if bounds.low is None or bounds.high is None else (bounds.high - bounds.low) / 2
+def _ends(bounds: Bounds) -> tuple[float, float] | None:
+    return None if bounds.low is None or bounds.high is None else (bounds.low, bounds.high)

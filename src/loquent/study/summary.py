@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
@@ -36,8 +36,8 @@ class SystemRatings:
 class QuestionRatings:
     """The ratings on one question.
 
-    `anova` and `tukey` take each rating as an independent number, as arXiv:2210.01241 does. Ratings of one
-    item by several raters are not independent: `items_anova` and `items_tukey` take the mean of each item.
+    Ratings of one item by several raters are not independent: `items_anova` and `items_tukey` take the mean
+    of each item. `anova` and `tukey` take each rating as an independent number, as arXiv:2210.01241 does.
     """
 
     systems: dict[str, SystemRatings]
@@ -47,13 +47,30 @@ class QuestionRatings:
     items_anova: Anova | None
     items_tukey: list[Pairwise]
 
+    @property
+    def rated_once(self) -> bool:
+        """Whether each item of a system has one rating, so that both kinds of tests are the same."""
+        return all(one.n == one.items for one in self.systems.values())
+
+
+@dataclass(frozen=True)
+class Score:
+    """Wins, losses and ties, and the two-sided p of an exact binomial test without the ties."""
+
+    wins: int
+    losses: int
+    ties: int
+    p: float
+
 
 @dataclass(frozen=True)
 class Wins:
     """How often the first of two systems was preferred; ties count for neither.
 
-    `p` is two-sided, of an exact binomial test; `share` is wins / (wins + losses), None without either.
-    `alpha` is the nominal agreement of the raters.
+    `wins`, `losses`, `ties` and `p` count each judgement as independent, as arXiv:2210.01241 does. Judgements
+    of one item by several raters are not: `items` counts each item once, for the system that most of its
+    raters prefer. `share` is wins / (wins + losses), None without either; its interval takes items as the
+    independent units. `alpha` is the nominal agreement of the raters.
     """
 
     first: str
@@ -62,9 +79,16 @@ class Wins:
     losses: int
     ties: int
     p: float
+    items: Score
     share: float | None
     bounds: Bounds
     alpha: float | None
+
+    @property
+    def judged_once(self) -> bool:
+        """Whether each item has one judgement, so that `items` has the same numbers."""
+        sums = (one.wins + one.losses + one.ties for one in (self, self.items))
+        return next(sums) == next(sums)
 
 
 @dataclass(frozen=True)
@@ -84,7 +108,7 @@ def study(judgements: Judgements, settings: Resampling | None = None) -> Study:
     """The summary of judgements.
 
     Args:
-        settings: of the bootstrap; its `level` is that of Tukey's intervals too.
+        settings: of the bootstrap; its `level` is that of the intervals of Tukey and of shares too.
 
     Raises:
         MissingExtra: scipy is not installed.
@@ -165,18 +189,26 @@ def _wins(preferences: list[Preference], settings: Resampling) -> list[Wins]:
 
 def _pair(first: str, second: str, items: dict[str, list[float]], settings: Resampling) -> Wins:
     """The wins of `first`; `items` has 1, -1 or 0 (a tie) for each judgement of an item."""
-    wins = np.array([values.count(1.0) for values in items.values()])
-    losses = np.array([values.count(-1.0) for values in items.values()])
-    won, lost = int(wins.sum()), int(losses.sum())
-
-    def share(chosen: Numbers) -> dict[str, float]:
-        decided = int(wins[chosen].sum() + losses[chosen].sum())
-        return {"share": float(wins[chosen].sum() / decided)} if decided else {}
-
-    value = won / (won + lost) if won + lost else None
-    bounds = Bounds(why="no judgement prefers either")
-    if value is not None:
-        bounds = resampling.bounds(share, len(items), {"share": value}, settings)["share"]
-    ties = sum(values.count(0.0) for values in items.values())
+    decided = [(value > 0, item) for item, values in items.items() for value in values if value]
+    won, ties = sum(one for one, _ in decided), sum(values.count(0.0) for values in items.values())
+    lost = len(decided) - won
+    share = won / len(decided) if decided else None
     alpha = agreement.alpha(list(items.values()), "nominal")
-    return Wins(first, second, won, lost, ties, of_groups.binomial(won, lost), value, bounds, alpha)
+    p = of_groups.binomial(won, lost)
+    return Wins(first, second, won, lost, ties, p, _score(items), share, _share(decided, settings), alpha)
+
+
+def _score(items: Mapping[str, Sequence[float]]) -> Score:
+    """The wins, losses and ties of items, each decided by the majority of its judgements."""
+    sums = [sum(values) for values in items.values()]
+    won, lost = sum(one > 0 for one in sums), sum(one < 0 for one in sums)
+    return Score(won, lost, len(sums) - won - lost, of_groups.binomial(won, lost))
+
+
+def _share(decided: Sequence[tuple[bool, str]], settings: Resampling) -> Bounds:
+    """The interval of the share of wins; `decided` has the outcome and the item of each judgement."""
+    items = [item for _, item in decided]
+    if len(set(items)) < 2:
+        why = "one item does not show a spread" if items else "no judgement prefers either"
+        return Bounds(why=why)
+    return resampling.share([float(won) for won, _ in decided], items, settings.level)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from loquent.core.guards.terminal import line
 from loquent.errors import BadSetting
 from loquent.files import atomic
+from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.resampling import Bounds, Resampling
 from loquent.study import page, sheets
 from loquent.study.judgements import Judgements
-from loquent.study.summary import Study, study
+from loquent.study.summary import Score, Study, Wins, study
 
 PREPARE = "prepare"
 
@@ -66,20 +68,33 @@ def _print(found: Study) -> None:
         for system, mean in rated.systems.items():
             size = f"{mean.n} ratings of {mean.items} items"
             print(f"  {line(system)}: {mean.mean:.4g} ({page.interval(mean.bounds)}), {size}")
-        print(f"  {page.variance(rated.anova)}")
-        for one in rated.tukey:
-            print(
-                f"  {line(one.second)} - {line(one.first)}: {one.difference:.4g} "
-                f"({one.low:.4g} to {one.high:.4g}), p {page.probability(one.p)} (Tukey HSD)"
-            )
+        _print_tests(page.MEANS, rated.items_anova, rated.items_tukey)
+        if not rated.rated_once:
+            _print_tests(page.POOLED, rated.anova, rated.tukey)
         _caution([mean.bounds for mean in rated.systems.values()])
     for question, wins in found.wins.items():
         print(f"{line(question)}: preferences")
         for won in wins:
-            score = f"{won.wins} to {won.losses}, {won.ties} ties"
-            pair = f"{line(won.first)} against {line(won.second)}"
-            print(f"  {pair}: {score}, p {page.probability(won.p)} (binomial, two-sided)")
+            print(f"  {line(won.first)} against {line(won.second)}: items {_score(won.items)}")
+            if not won.judged_once:
+                print(f"    judgements {_score(won)}, as if each were independent")
+            print(f"    share of wins {_number(won.share)} ({page.interval(won.bounds)})")
         _caution([won.bounds for won in wins])
+
+
+def _print_tests(unit: str, anova: Anova | None, tukey: Sequence[Pairwise]) -> None:
+    """The tests of a question, with `unit` as what a number of them stands for."""
+    print(f"  {unit}: {page.variance(anova)}")
+    for one in tukey:
+        print(
+            f"    {line(one.second)} - {line(one.first)}: {one.difference:.4g} "
+            f"({one.low:.4g} to {one.high:.4g}), p {page.probability(one.p)} (Tukey HSD)"
+        )
+
+
+def _score(counted: Score | Wins) -> str:
+    counts = f"{counted.wins} to {counted.losses}, {counted.ties} ties"
+    return f"{counts}, p {page.probability(counted.p)} (binomial, two-sided)"
 
 
 def _caution(bounds: list[Bounds]) -> None:
