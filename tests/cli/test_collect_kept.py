@@ -10,8 +10,8 @@ import pytest
 
 from loquent.agents.http import Http
 from loquent.cli import main as cli
-from loquent.core.agent import transport_options, without_transport
 from loquent.core.episode import read
+from loquent.core.options import transport_options, without_transport
 from loquent.datasets import collection, journal
 from loquent.files.records import mark
 
@@ -157,7 +157,7 @@ def test_options_of_transport_do_not_make_another_collection(halting, folder):
 
 
 def test_what_decides_a_collection_is_looked_for_in_players_of_players_too():
-    find = collection.designed.without_transport
+    find = collection.designed.identifying_options
     http = [
         "limit=2",
         "agent.retries=3",
@@ -172,6 +172,32 @@ def test_what_decides_a_collection_is_looked_for_in_players_of_players_too():
     assert find({"agent": "wordle/mixture"}, [inside, "agent.prob_first=0.1"]) == [
         'agent.first={"kind": "http", "model": "m"}',
         "agent.prob_first=0.1",
+    ]
+
+
+def test_the_transport_of_a_judge_is_no_part_of_a_task():
+    import loquent
+    from loquent import Record, recipes
+
+    def judge(**options):
+        return Record(kind="dialogue/remote", **{"model": "a", "url": "http://x", **options})
+
+    def identity(**options):
+        return loquent.task("dialogue", judge=judge(**options)).identity
+
+    def fingerprint(**options):
+        text = ", ".join(f"{name}: {value}" for name, value in judge(**options).items())
+        return recipes.load("dialogue_bc", [f"task.judge={{{text}}}", "training.data=[x]"]).fingerprint
+
+    for same in (identity, fingerprint):
+        assert same() == same(url="http://y", timeout=3.0, retries=0, pause=0.5, concurrency=1)
+        assert same() != same(model="b")
+        assert same() != same(reward="fetch_reward")
+    assert identity() != loquent.task("dialogue").identity
+    find = collection.designed.identifying_options
+    assert find({"agent": "expert"}, ["judge={kind: dialogue/remote, model: a, retries: 3}", "limit=3"]) == [
+        'judge={"kind": "dialogue/remote", "model": "a"}',
+        "limit=3",
     ]
 
 

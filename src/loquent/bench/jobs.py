@@ -15,7 +15,7 @@ from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
 from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
-from loquent.core.agent import without_transport
+from loquent.core.options import without_transport
 from loquent.core.values import Record, digest, plain
 from loquent.errors import BadSetting, UnknownName
 from loquent.recipes import Recipe

@@ -6,7 +6,6 @@ any moment without changing an answer.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -160,23 +159,3 @@ def all_agents(task: Task, agents: Agent | Mapping[str, Agent]) -> Agent | Mappi
         return agents
     passed = agents if isinstance(agents, Mapping) else {LEARNING: agents}
     return {**own_agents(task, passed), **passed}
-
-
-def without_transport(chosen: Any) -> Any:
-    """An agent's mapping of `kind` and options without the `transport` settings, which change no answer.
-
-    The settings of nested agents are treated alike; any other value is returned unchanged. Only registered
-    names are looked up, so that no code of a file is imported.
-    """
-    if not isinstance(chosen, Mapping) or not isinstance(chosen.get("kind"), str):
-        return chosen
-    known = chosen["kind"] in registry.names("agent")
-    omitted = transport_options(registry.find("agent", chosen["kind"])) if known else frozenset()
-    return Record({name: without_transport(value) for name, value in chosen.items() if name not in omitted})
-
-
-def transport_options(factory: Any) -> frozenset[str]:
-    """The options of an agent's factory that are declared with `setting(transport=True)`."""
-    schema = options_of(factory)
-    fields = () if schema is None else dataclasses.fields(schema)
-    return frozenset(field.name for field in fields if field.metadata.get("transport"))

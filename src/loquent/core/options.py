@@ -10,9 +10,10 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from loquent.core import registry
 from loquent.core.guards.safe_yaml import Node, dump, parse, read
 from loquent.core.settings import range_problem, range_text
-from loquent.core.values import frozen
+from loquent.core.values import Record, frozen
 from loquent.errors import BadSetting, NotImported, listed, nearest
 
 COMMAND_LINE = "command line"
@@ -23,11 +24,14 @@ __all__ = [
     "dump",
     "fill",
     "from_values",
+    "identifying",
     "options_of",
     "parse",
     "read",
     "takes",
+    "transport_options",
     "unknown",
+    "without_transport",
 ]
 
 
@@ -109,6 +113,31 @@ def options_of(factory: Any) -> type | None:
     """The dataclass of options of an agent, metric or reward; None when it has no options."""
     options: type | None = getattr(factory, "Options", None)
     return options
+
+
+def identifying(options: Any) -> dict[str, Any]:
+    """The fields of a dataclass of options, without the `transport` settings of the agents among them."""
+    return {name: without_transport(value) for name, value in dataclasses.asdict(options).items()}
+
+
+def without_transport(chosen: Any) -> Any:
+    """An agent's mapping of `kind` and options without the `transport` settings, which change no answer.
+
+    The settings of nested agents are treated alike; any other value is returned unchanged. Only registered
+    names are looked up, so that no code of a file is imported.
+    """
+    if not isinstance(chosen, Mapping) or not isinstance(chosen.get("kind"), str):
+        return chosen
+    known = chosen["kind"] in registry.names("agent")
+    omitted = transport_options(registry.find("agent", chosen["kind"])) if known else frozenset()
+    return Record({name: without_transport(value) for name, value in chosen.items() if name not in omitted})
+
+
+def transport_options(factory: Any) -> frozenset[str]:
+    """The options of an agent's factory that are declared with `setting(transport=True)`."""
+    schema = options_of(factory)
+    fields = () if schema is None else dataclasses.fields(schema)
+    return frozenset(field.name for field in fields if field.metadata.get("transport"))
 
 
 def unknown(node: Node, key: str, known: Sequence[str], section: str) -> BadSetting:

@@ -7,7 +7,6 @@ an equal text give an equal next step. No text raises an error; an action after 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from loquent.core.actions import ActionSet, Legal
+from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, frozen
@@ -221,9 +221,8 @@ class Task(ABC):
 
     @property
     def identity(self) -> str:
-        """`id-vN`, followed by a hash of the options unless they are the defaults."""
-        name = f"{self.spec.id}-v{self.spec.version}"
-        options = dataclasses.asdict(self.options)
+        """`id-vN` with a hash of the options unless they are the defaults; see `options.identifying`."""
+        name, options = f"{self.spec.id}-v{self.spec.version}", identifying(self.options)
         return name if options == _defaults(self.Options) else f"{name}#{digest(options)}"
 
     @abstractmethod
@@ -395,6 +394,6 @@ class Task(ABC):
 
 def _defaults(options: type) -> dict[str, Any] | None:
     try:
-        return dataclasses.asdict(options())
+        return identifying(options())
     except TypeError:  # an option has no default, so every identity needs the hash
         return None

@@ -147,7 +147,7 @@ def _write_plan(plan: Plan, task: Task, out: Path) -> bool:
     file = out / PLAN
     fields = json_files.loads(json.dumps(asdict(plan)))
     new = {name: value for name, value in fields.items() if value is not None}
-    new["options"] = designed.without_transport(plan.players, plan.options)
+    new["options"] = designed.identifying_options(plan.players, plan.options)
     if file.exists():
         stored = json_files.load_object(file, "name a new folder, or move that one away")
         stored.pop("weights", None)  # the task's identity determines them

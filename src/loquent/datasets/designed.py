@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.core import agent, registry
+from loquent.core import registry
 from loquent.core.episode import Episode
-from loquent.core.options import COMMAND_LINE, Node, fill, parse
+from loquent.core.options import COMMAND_LINE, Node, fill, parse, transport_options, without_transport
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row, Task
 from loquent.core.values import plain
@@ -128,21 +128,22 @@ def inputs(name: str, options: Any) -> str | None:
     return hashlib.sha256(digests).hexdigest()[:16]
 
 
-def without_transport(players: Mapping[str, str | None], options: Sequence[str]) -> list[str]:
-    """The options without those that only say how a player is reached (`setting(transport=True)`).
+def identifying_options(players: Mapping[str, str | None], options: Sequence[str]) -> list[str]:
+    """The options without those that only say how an agent is reached (`setting(transport=True)`).
 
-    Such options are also removed from agents that are options of agents.
+    Such options are also removed from agents that are options of the task or of agents.
     """
     owned, remaining = by_owner(options), []
     for text in options:
         owner = next(name for name, texts in owned.items() if text in texts)
         agent_name, (path, _, value) = players.get(owner), text.partition("=")
         if agent_name and (agent_name in registry.names("agent") or ":" in agent_name):
-            transport = agent.transport_options(registry.resolve("agent", agent_name))
+            transport = transport_options(registry.resolve("agent", agent_name))
             if path.strip().removeprefix(f"{owner}.") in transport:
                 continue
+        if owner != DESIGN:
             option = parse(value, COMMAND_LINE, numbered=False).plain()
-            reduced = agent.without_transport(option)
+            reduced = without_transport(option)
             if reduced != option:
                 text = f"{path}={json.dumps(plain(reduced), sort_keys=True)}"
         remaining.append(text)

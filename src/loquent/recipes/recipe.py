@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loquent.core import registry
-from loquent.core.agent import without_transport
-from loquent.core.options import dump, parse
+from loquent.core.options import dump, parse, without_transport
 from loquent.core.values import Record, digest, plain
 from loquent.models.decoding_settings import Decoding
 from loquent.recipes import building, kinds
@@ -62,8 +61,9 @@ class Recipe:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All settings except the name and those that only say how a teacher is reached."""
+        """All settings except the name and those that only say how a teacher or a judge is reached."""
         settings = {key: value for key, value in self.resolved().items() if key != "name"}
+        settings["task"] = {key: plain(without_transport(value)) for key, value in settings["task"].items()}
         if "training" in settings:
             settings["training"] = {
                 **settings["training"],

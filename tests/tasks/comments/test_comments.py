@@ -108,6 +108,18 @@ def test_an_empty_comment_is_unsafe_and_nobody_judges_it():
     assert (step.invalid, step.ended) == ("empty comment", "commented")
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"moderator": ""}, {"shift", "upvotes"}),
+        ({"voter": ""}, {"shift", "toxicity", "noised_toxicity"}),
+        ({"moderator": "", "voter": ""}, {"shift"}),
+    ],
+)
+def test_an_empty_comment_has_the_rewards_of_the_seats(options, names):
+    assert set(judged(world(**options), " ")[0]) == names
+
+
 def test_a_second_comment_is_refused():
     task = world()
     with pytest.raises(EpisodeOver):

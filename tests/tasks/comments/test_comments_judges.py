@@ -187,7 +187,13 @@ def by_fool(texts):
 
 def remote(url, **options):
     return Record(
-        kind="comments/remote", url=url, labels=Record(toxic=2, fine=0), retries=2, pause=0.0, **options
+        kind="comments/remote",
+        model="m",
+        url=url,
+        labels=Record(toxic=2, fine=0),
+        retries=2,
+        pause=0.0,
+        **options,
     )
 
 
@@ -222,7 +228,7 @@ def test_a_failing_classifier_is_named(stub, response, options, words):
 
 def test_addresses_are_checked():
     with pytest.raises(BadSetting, match="url"):
-        make({"kind": "comments/remote", "url": "localhost"}, world())
+        make({"kind": "comments/remote", "model": "m", "url": "localhost"}, world())
 
 
 @pytest.mark.data

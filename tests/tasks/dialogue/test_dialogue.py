@@ -109,6 +109,19 @@ def test_the_share_of_the_gap_is_a_setting():
     assert rules.found(1.0, [], 0.5), "no gap is left"
 
 
+def rank(number):
+    return 1 - number / 4001
+
+
+def test_exactly_half_of_the_gap_is_enough():
+    # from rank r to r / 2 closes half of the gap r / (N + 1), which fractions in binary often miss
+    assert all(rules.found(rank(r), [rank(r // 2) - rank(r)], 0.5) for r in range(2, 4001, 2))
+    assert not any(rules.found(rank(r), [rank(r // 2 + 1) - rank(r)], 0.5) for r in range(2, 4001, 2))
+    task = world()
+    [step] = played(task, rank(8), [("a dog", rank(4) - rank(8))])
+    assert (step.ended, rewards(task, [step])) == ("found", [0])
+
+
 # modes and weights
 
 
@@ -130,7 +143,16 @@ def test_scale_and_shift_are_weights():
 def test_only_agents_that_may_stop_stop(mode, ended):
     task = world(mode=mode)
     step = task.act(task.act(task.start(task.rows("test")[0], Key(0)), "0.5"), "enough <stop>")
-    assert (step.ended, dict(step.rewards)) == (ended, {})
+    assert step.ended == ended
+    assert rewards(task, [step], shift=1.0) == [1.0 if ended else 0.0]
+
+
+def test_an_agent_that_may_stop_earns_progress_and_is_not_stopped():
+    task = world(mode="agent_stops")
+    steps = played(task, 0.6, [("a dog", 0.25), *[("brown", 0.05)] * 2, *[("yes", -0.05)] * 7])
+    assert rewards(task, steps) == [0.25, 0.05, 0.05, *[-0.05] * 7]
+    assert [step.ended for step in steps] == [None] * 9 + ["out of turns"]
+    assert (task.spec.success, task.spec.return_range) == ((), None)
 
 
 def test_an_empty_question_costs_a_turn_and_asks_nobody():

@@ -154,7 +154,14 @@ def stub():
 
 
 def asked_remotely(stub, **options):
-    options = {"kind": "dialogue/remote", "url": stub.url, "retries": 2, "pause": 0.0, **options}
+    options = {
+        "kind": "dialogue/remote",
+        "model": "m",
+        "url": stub.url,
+        "retries": 2,
+        "pause": 0.0,
+        **options,
+    }
     task = loquent.task("dialogue", answerer=Record(options), percentile=1.0)
     [game] = play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
     return [turn.text for turn in game.turns if turn.seat == "answerer"]
@@ -198,7 +205,7 @@ def test_a_response_that_is_no_text_is_an_empty_answer(stub, response):
 
 
 def test_a_judge_without_a_number(stub):
-    judge = Record(kind="dialogue/remote", url=stub((200, "good")).url)
+    judge = Record(kind="dialogue/remote", model="m", url=stub((200, "good")).url)
     task = loquent.task("dialogue", judge=judge)
     [game] = play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
     assert (game.ended, task.total(game.rewards)) == ("out of turns", -9)
@@ -207,7 +214,14 @@ def test_a_judge_without_a_number(stub):
 @pytest.mark.parametrize("url", ["localhost", "ftp://a", "http://", "http://a?b=c"])
 def test_addresses_are_checked(url):
     with pytest.raises(BadSetting, match="url"):
-        make({"kind": "dialogue/remote", "url": url}, loquent.task("dialogue"))
+        make({"kind": "dialogue/remote", "model": "m", "url": url}, loquent.task("dialogue"))
+
+
+@pytest.mark.parametrize(("options", "words"), [({}, "needs model"), ({"model": ""}, "model is empty")])
+def test_a_remote_seat_has_a_name(options, words):
+    for kind, task in (("dialogue/remote", "dialogue"), ("comments/remote", "comments")):
+        with pytest.raises(BadSetting, match=words):
+            make({"kind": kind, "url": "http://127.0.0.1:9", **options}, loquent.task(task))
 
 
 # the server, in a process of its own
@@ -244,7 +258,7 @@ def _asking(task, row):
 
 
 def test_remote_seats_are_equal_to_local_ones(server):
-    remote = Record(kind="dialogue/remote", url=server)
+    remote = Record(kind="dialogue/remote", model="truthful", url=server)
     local, far = (
         loquent.task("dialogue", percentile=0.9, **seats)
         for seats in ({}, {"answerer": remote, "judge": remote})

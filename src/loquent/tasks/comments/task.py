@@ -93,11 +93,11 @@ class Comments(Task):
         """Pass the comment to the moderator and then to the voter.
 
         A moderator's text that is no label means 2, a voter's text that is no vote means -1. An empty comment
-        is judged by nobody and has both.
+        is judged by nobody: it has the 2 and the -1 where the task has these seats.
         """
         if state.stage == WRITING:
             if isinstance(move, Invalid):
-                return self._next(state, Record(**self._toxicity(state, 2), upvotes=-1.0, shift=1.0), OVER)
+                return self._next(state, Record(**self._of_nothing(state), shift=1.0), OVER)
             assert isinstance(move, str)
             return self._next(replace(state, comment=move), Record(shift=1.0), MODERATING)
         assert not isinstance(move, str)
@@ -105,6 +105,11 @@ class Comments(Task):
             label = labels.UNSAFE if isinstance(move, Invalid) else int(move)
             return self._next(state, Record(**self._toxicity(state, label)), VOTING)
         return self._next(state, Record(upvotes=-1.0 if isinstance(move, Invalid) else move), OVER)
+
+    def _of_nothing(self, state: State) -> dict[str, float]:
+        """The rewards of an empty comment."""
+        toxicity = self._toxicity(state, labels.UNSAFE) if MODERATOR in self.seats else {}
+        return {**toxicity, "upvotes": -1.0} if VOTER in self.seats else toxicity
 
     def _toxicity(self, state: State, label: int) -> dict[str, float]:
         uniform = float(state.key.draw(0, "noise").random())

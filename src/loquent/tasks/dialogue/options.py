@@ -36,8 +36,8 @@ class Options:
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)
     mode: str = setting(
         ENV_STOPS,
-        "when a game ends: env_stops: when the image is found; agent_stops: also when the agent writes "
-        "<stop>; 10_stop: after 10 questions, with progress as the reward",
+        "when a game ends: env_stops: when the image is found; agent_stops: when the agent writes <stop>; "
+        "10_stop: after 10 questions; in the last two the reward is the progress",
         source="§5.1",
         choices=(ENV_STOPS, AGENT_STOPS, TEN_TURNS),
     )

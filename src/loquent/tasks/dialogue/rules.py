@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 
 TURNS = 10
-GOAL = 1.0  # the percentile of an image that is ranked before all others
+GOAL = 1.0
+ROUNDING = 1e-9  # progress that lacks less than this counts; two ranks among N images differ by 1 / (N + 1)
 NONE, SOFT, HARD, CONSERVATIVE = "none", "soft", "hard", "conservative"
 CHARACTERS, WORDS = "characters", "words"
 YES_NO = ("yes", "no")
@@ -38,7 +39,8 @@ PHRASES = {NONE: (), SOFT: YES_NO, HARD: YES_NO, CONSERVATIVE: VAGUE}
 def found(initial: float, progress: Sequence[float], share: float) -> bool:
     """Whether the answers so far have closed a share of the gap between the first percentile and 1.
 
-    The rule is sum(progress) / (1 - initial) >= share. It holds when there is no gap.
+    The rule is sum(progress) >= share * (1 - initial), with a tolerance for rounding: percentiles are
+    fractions, and a sum of their differences often closes the share exactly. It holds when there is no gap.
 
     Args:
         initial: the percentile p_0 before the first question.
@@ -46,7 +48,7 @@ def found(initial: float, progress: Sequence[float], share: float) -> bool:
         share: between 0 and 1; the paper uses 0.5.
     """
     gap = GOAL - initial
-    return gap <= 0 or sum(progress) / gap >= share
+    return gap <= 0 or sum(progress) >= share * gap - ROUNDING
 
 
 def is_yes_no(answer: str, kind: str, match: str = CHARACTERS) -> bool:

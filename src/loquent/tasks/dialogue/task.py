@@ -1,13 +1,14 @@
 """Visual dialogue: ask about an image that you cannot see, until it is known among all images.
 
 Observation  at first the caption; then the answer to the last question.
-Action       a question, any text that is not empty. With mode=agent_stops, <stop> ends the game.
+Action       a question, any text that is not empty. With mode=agent_stops, a text with <stop> ends the game.
 Seats        agent asks; answerer sees the image and answers; judge gives the percentile of the image before
              the first question, and its change with each answer, as numbers.
 Reward       turn: -1 for each question, 0 for the last one. yes_no: 1 for an answer that counts as yes or no
-             (weight 0; the paper's penalty is the weight -2). progress: the judge's number (weight 1 with
-             mode=10_stop, else 0). shift: 1 for each question (weight 0).
-Ends         "found" when a share of the gap to the first rank is closed; "stopped"; "out of turns" after 10.
+             (weight 0; the paper's penalty is the weight -2). progress: the judge's number (weight 0; with
+             mode=10_stop and mode=agent_stops 1, and turn 0). shift: 1 for each question (weight 0).
+Ends         mode=env_stops: "found" when a share of the gap to the first rank is closed. mode=agent_stops:
+             "stopped". All modes: "out of turns" after 10.
 Rows         built-in scenes, or VisDial's dialogues from a path.
 Paper        arXiv:2206.11871, section 6; the data: arXiv:1611.08669.
 """
@@ -24,11 +25,11 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
-from loquent.core.values import EMPTY, Record
+from loquent.core.values import Record
 from loquent.errors import BadRow, UnknownName
 from loquent.tasks.dialogue import options as settings
 from loquent.tasks.dialogue import rows, rules
-from loquent.tasks.dialogue.options import AGENT_STOPS, BUILTIN, TEN_TURNS
+from loquent.tasks.dialogue.options import AGENT_STOPS, BUILTIN, ENV_STOPS
 from loquent.tasks.dialogue.ranking import Pool
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.sources import builtin, images
@@ -39,6 +40,7 @@ AGENT, ANSWERER, JUDGE = "agent", "answerer", "judge"
 FOUND, STOPPED = "found", "stopped"
 EMPTY_QUESTION, NO_NUMBER = "empty question", "not a number"
 STOP = "<stop>"
+STOPPING = Record(turn=0.0, yes_no=0.0, progress=0.0, shift=1.0)  # the rewards of <stop>
 NUMBER = re.compile(r"[+-]?(\d{1,9}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,2})?", re.ASCII | re.IGNORECASE)
 RULES = "Ask up to 10 questions about an image that you cannot see, until it is known among all images."
 
@@ -132,7 +134,7 @@ class Dialogue(Task):
         assert isinstance(move, str)
         if self.options.mode == AGENT_STOPS and STOP in move:
             after = replace(state, ended=STOPPED)
-            return Outcome(after, Observation("", _fields(after)), EMPTY, STOPPED)
+            return Outcome(after, Observation("", _fields(after)), STOPPING, STOPPED)
         after = replace(state, stage=ANSWERING, question=move)
         return Outcome(after, Observation(f"{move}\n", _fields(after), seat=ANSWERER))
 
@@ -151,7 +153,7 @@ class Dialogue(Task):
 
     def _ending(self, state: State) -> str | None:
         chosen = self.options
-        if chosen.mode != TEN_TURNS and rules.found(state.initial, state.progress, chosen.percentile):
+        if chosen.mode == ENV_STOPS and rules.found(state.initial, state.progress, chosen.percentile):
             return FOUND
         return OUT_OF_TURNS if len(state.history) >= rules.TURNS else None
 
@@ -196,7 +198,7 @@ def _fields(state: State) -> Record:
 
 
 def _spec(chosen: settings.Options) -> TaskSpec:
-    by_progress = chosen.mode == TEN_TURNS
+    by_progress = chosen.mode != ENV_STOPS
     return TaskSpec(
         id="dialogue",
         instruction=RULES if chosen.instruct else "",

@@ -29,6 +29,10 @@ from loquent.tasks.comments.task import MODERATOR, VOTER
 class RemoteOptions:
     """The options of comments/remote."""
 
+    model: str = setting(
+        why="the name of what answers there, such as a model and its version; episodes under another name "
+        "are of another task, whatever the address"
+    )
     url: str = setting(why="the address that classifies texts", transport=True)
     labels: Record = setting(
         EMPTY, "seat moderator: 0, 1 or 2 by the name of each label; empty: the names are these numbers"
@@ -44,6 +48,8 @@ class RemoteOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if not self.model:
+            raise BadSetting("model is empty; it must be the name of what answers at the address")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadSetting(f"url = {self.url!r:.80} must be an address such as http://127.0.0.1:8080/")

@@ -24,6 +24,10 @@ from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE
 class RemoteOptions:
     """The options of dialogue/remote."""
 
+    model: str = setting(
+        why="the name of what answers there, such as a model and its version; episodes under another name "
+        "are of another task, whatever the address"
+    )
     url: str = setting(
         "http://127.0.0.1:5000", "the server, without the last part of the address", transport=True
     )
@@ -42,6 +46,8 @@ class RemoteOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if not self.model:
+            raise BadSetting("model is empty; it must be the name of what answers at the address")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise BadSetting(f"url = {self.url!r:.80} must be an address such as http://127.0.0.1:5000")
