@@ -78,7 +78,10 @@ def test_the_dry_run_says_how_many_rows_are_trained_on(capsys):
     [
         ("training.row_share=0", r"row_share must be above 0 and at most 1, got 0.0"),
         ("training.row_share=1.5", r"must be in \[0, 1\], got 1.5"),
-        ("training={row_share: 0.5, data: [games]}", r"row_share = 0.5 cannot be used with data, which gives"),
+        (
+            "training={row_share: 0.5, data: [games]}",
+            r"row_share = 0.5 cannot be used with data, which gives",
+        ),
         ("training={row_share: 0.5, seen: [label]}", r"cannot be used with seen, which compares with all"),
     ],
 )

@@ -51,6 +51,12 @@ class ClassifierNetwork:
         """The labels as text, for errors."""
         return ", ".join(f"{i}: {name}" for i, name in self.labels.items())
 
+    @property
+    def independent(self) -> bool:
+        """Whether each label has a probability of its own: multi-label, or a single label."""
+        config = self.module.config
+        return config.num_labels == 1 or config.problem_type == "multi_label_classification"
+
     def probabilities(
         self, texts: Sequence[str], seconds: Sequence[str] | None = None, *, token_budget: int = 8192
     ) -> NDArray[np.float64]:
@@ -59,8 +65,7 @@ class ClassifierNetwork:
         The sigmoid is for classifiers with a single label or with independent labels (multi-label).
         """
         logits = torch.from_numpy(self.logits(texts, seconds, token_budget=token_budget))
-        exclusive = logits.shape[1] > 1 and self.module.config.problem_type != "multi_label_classification"
-        return (logits.softmax(1) if exclusive else logits.sigmoid()).numpy()
+        return (logits.sigmoid() if self.independent else logits.softmax(1)).numpy()
 
     @torch.no_grad()
     def logits(

@@ -7,12 +7,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 import loquent
 import small_encoder
 from loquent.core.agent import make
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent
+from loquent.pretrained.language import load_module, load_tokenizer
 from loquent.rollout.loop import games, play
 from loquent.tasks.comments.learned import folders, linear, transformer
 from loquent.tasks.comments.learned.examples import About, examples
@@ -104,6 +107,42 @@ def test_levels_are_added_and_decided():
     assert vote_of("good", "here")(Opinion({"good": 0.5, "bad": 0.5})) == "-1"
 
 
+TOXIC = Record(toxic=2, severe_toxic=2, obscene=1, threat=2, insult=1, identity_hate=2)
+
+
+def test_independent_labels_leave_the_rest_to_0():
+    of = label_of(TOXIC, "here", independent=True)
+    assert of(Opinion(dict.fromkeys(TOXIC, 0.001))) == "0"
+    # reached: level 2 by .8, log .8 > -0.355
+    assert of(Opinion({**dict.fromkeys(TOXIC, 0.01), "threat": 0.8})) == "2"
+    # level 2 by .6, which is not sure; the rest is safe
+    assert of(Opinion({**dict.fromkeys(TOXIC, 0.01), "threat": 0.6})) == "0"
+    assert of(Opinion({**dict.fromkeys(TOXIC, 0.3), "insult": 0.9})) == "1"
+    some = label_of(Record(neutral=0, a=2, b=2, c=2), "here", independent=True)
+    assert some(Opinion({"neutral": 0.89, "a": 0.3, "b": 0.3, "c": 0.3})) == "0", "they are not added"
+    one = label_of(Record(toxicity=2), "here", independent=True)
+    assert [one(Opinion({"toxicity": p})) for p in (0.02, 0.98)] == ["0", "2"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "probabilities", "words"),
+    [
+        (TOXIC, dict.fromkeys(TOXIC, 0.001), "none of its labels .* is 0, .*set independent to true"),
+        (Record(), {"1": 0.5, "2": 0.5}, "none of its labels .* is 0"),
+        (Record(toxic=2, fine=0), {"toxic": 0.1, "fine": 0.1}, "sum to 0.2, .*set independent to true"),
+        (Record(toxic=3, fine=0), {"toxic": 0.1, "fine": 0.9}, "its label 'toxic' is none of 0, 1 and 2"),
+    ],
+)
+def test_labels_that_do_not_exclude_each_other_are_refused(chosen, probabilities, words):
+    with pytest.raises(BadSetting, match=f"here: .*{words}"):
+        label_of(chosen, "here")(Opinion(probabilities))
+
+
+def test_labels_are_checked_before_a_comment_is_judged():
+    with pytest.raises(BadSetting, match="none of its labels"):
+        label_of(TOXIC, "here")
+
+
 # transformers
 
 
@@ -140,6 +179,28 @@ def test_an_encoder_is_trained_and_judges(tmp_path, kind, labels):
     task = world(source="path", path=str(tmp_path), **{"moderator": "", "voter": "", seat: judge})
     values = {game.rewards["toxicity" if kind == "toxicity" else "upvotes"] for game in played(task, 2)}
     assert len(values) == 2
+
+
+def test_an_encoder_with_independent_labels_judges(tmp_path):
+    encoder = small_encoder.write(tmp_path / "encoder")
+    names = {i: name for i, name in enumerate(TOXIC)}
+    module = load_module(
+        transformers.AutoModelForSequenceClassification,
+        encoder,
+        None,
+        "cpu",
+        "float32",
+        head={"num_labels": 6, "id2label": names, "problem_type": "multi_label_classification"},
+    )
+    with torch.no_grad():
+        for parameter in module.classifier.parameters():
+            parameter.zero_()
+        module.classifier.bias += -5.0  # each label has p = .0067
+    module.save_pretrained(tmp_path / "multi")
+    load_tokenizer(encoder, None).save_pretrained(tmp_path / "multi")
+    assert folders.load(str(tmp_path / "multi")).independent
+    judge = Record(kind="comments/classifier", path=str(tmp_path / "multi"), labels=TOXIC)
+    assert {game.rewards["toxicity"] for game in played(world(moderator=judge, voter=""), 3)} == {0.0}
 
 
 # over HTTP
@@ -180,8 +241,8 @@ def stub():
 
 def by_fool(texts):
     return [
-        [{"label": "toxic", "score": 0.9 if "fool" in text else 0.1}, {"label": "fine", "score": 0.1}]
-        for text in texts
+        [{"label": "toxic", "score": score}, {"label": "fine", "score": round(1 - score, 4)}]
+        for score in (0.9 if "fool" in text else 0.1 for text in texts)
     ]
 
 
@@ -205,6 +266,19 @@ def test_a_classifier_over_http(stub):
         assert game.rewards["toxicity"] == (2.0 if "fool" in comment else 0.0)
     assert max(map(len, seen)) == 8, "texts are sent together"
     assert sum(map(len, seen)) == 40 + 8, "one request was repeated"
+
+
+def by_fool_alone(texts):
+    """A multi-label classifier with one label."""
+    return [[{"label": "toxic", "score": 0.9 if "fool" in text else 0.002}] for text in texts]
+
+
+def test_a_multi_label_classifier_over_http(stub):
+    url, _ = stub((200, by_fool_alone))
+    with pytest.raises(BadSetting, match="set independent to true"):
+        played(world(moderator=remote(url), voter=""), 1)
+    ended = played(world(moderator=remote(url, independent=True), voter=""), 40)
+    assert {game.rewards["toxicity"] for game in ended} == {0.0, 2.0}
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,18 @@ def noised(label: int, uniform: float) -> int:
     return label if label != SENSITIVE else SAFE if uniform < 0.5 else UNSAFE
 
 
-def levels(names: Sequence[str], chosen: Mapping[str, int], place: str) -> tuple[int, ...]:
+def levels(
+    names: Sequence[str], chosen: Mapping[str, int], place: str, independent: bool = False
+) -> tuple[int, ...]:
     """The label 0, 1 or 2 of each label name of a classifier.
 
     Args:
         chosen: labels by name. Without any, a name must be 0, 1 or 2, or LABEL_0 and so on.
+        independent: whether the labels do not exclude each other, so that none has to be safe.
 
     Raises:
-        BadSetting: a name has no label, or a label is none of 0, 1 and 2.
+        BadSetting: a name has no label, a label is none of 0, 1 and 2, or none of labels that exclude each
+            other is 0.
     """
     found = {name: int(digit[1]) for name in names if (digit := DIGIT.fullmatch(name)) is not None}
     known: Mapping[str, int] = chosen or found
@@ -59,4 +63,9 @@ def levels(names: Sequence[str], chosen: Mapping[str, int], place: str) -> tuple
                 f"{place}: its label {name!r:.60} is none of 0, 1 and 2; set labels to a mapping such as "
                 "{toxic: 2, fine: 0} that names all of its labels"
             )
+    if not independent and all(known[name] != SAFE for name in names):
+        raise BadSetting(
+            f"{place}: none of its labels {', '.join(names)[:80]} is 0, so no comment could be safe; set "
+            "independent to true if each label has a probability of its own, or give a label the number 0"
+        )
     return tuple(known[name] for name in names)

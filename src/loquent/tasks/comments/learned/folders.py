@@ -15,10 +15,15 @@ from loquent.tasks.comments.learned import linear
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A classifier with the names of its labels; a call gives f64[n, labels] for n texts."""
+    """A classifier with the names of its labels; a call gives f64[n, labels] for n texts.
+
+    With `independent` each label has a probability of its own (multi-label, or a single label); else a row
+    sums to 1.
+    """
 
     labels: tuple[str, ...]
     probabilities: Callable[[Sequence[str]], NDArray[np.float64]]
+    independent: bool = False
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """f64[n, labels]: the probability of each label."""
@@ -45,4 +50,4 @@ def load(path: str) -> Named:
         else pretrained.load_classifier(folder if folder.is_dir() else path)
     )
     labels = tuple(network.labels[number] for number in range(len(network.labels)))
-    return Named(labels, network.probabilities)
+    return Named(labels, network.probabilities, network.independent)

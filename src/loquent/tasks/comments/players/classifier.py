@@ -38,15 +38,13 @@ class Classifying(Player):
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
         self.classifier = folders.load(self.options.path)
+        place = f"{self.name}: {self.options.path}"
+        self._label = label_of(self.options.labels, place, self.classifier.independent)
+        self._vote = vote_of(self.options.positive, place)
 
     def texts(self, seat: str, asked: Sequence[Question]) -> list[str]:
         """Labels or votes; BadSetting where the labels of the classifier do not fit."""
-        place = f"{self.name}: {self.options.path}"
-        of = (
-            label_of(self.options.labels, place)
-            if seat == MODERATOR
-            else vote_of(self.options.positive, place)
-        )
+        of = self._label if seat == MODERATOR else self._vote
         names = self.classifier.labels
         return [
             of(Opinion(dict(zip(names, row, strict=True))))

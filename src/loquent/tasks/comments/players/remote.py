@@ -37,6 +37,11 @@ class RemoteOptions:
     labels: Record = setting(
         EMPTY, "seat moderator: 0, 1 or 2 by the name of each label; empty: the names are these numbers"
     )
+    independent: bool = setting(
+        False,
+        "seat moderator: each label has a probability of its own (multi-label, or a single label); else they "
+        "exclude each other and sum to 1",
+    )
     positive: str = setting("1", "seat voter: the label whose probability above 0.5 is an upvote")
     texts: int = setting(32, "the most texts of a request", low=1, transport=True)
     timeout: float = setting(60.0, "seconds for one attempt", low=0.01, transport=True)
@@ -67,6 +72,7 @@ class Remote(Player):
         self.endpoint = Endpoint(
             chosen.url, {"User-Agent": "loquent"}, chosen.timeout, chosen.max_bytes, Secret()
         )
+        self._label = label_of(chosen.labels, f"{self.name}: {chosen.url}", chosen.independent)
 
     def texts(self, seat: str, asked: Sequence[Question]) -> list[str]:
         """Labels or votes; the requests run side by side.
@@ -76,7 +82,7 @@ class Remote(Player):
         """
         comments, size, chosen = comments_of(asked), self.options.texts, self.options
         place = f"{self.name}: {self.endpoint.url}"
-        of = label_of(chosen.labels, place) if seat == MODERATOR else vote_of(chosen.positive, place)
+        of = self._label if seat == MODERATOR else vote_of(chosen.positive, place)
         parts = [comments[first : first + size] for first in range(0, len(comments), size)]
 
         async def everything() -> list[list[Opinion]]:

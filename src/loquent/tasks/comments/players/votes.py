@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from loquent.core.values import Record
@@ -11,6 +11,7 @@ from loquent.errors import BadSetting
 from loquent.tasks.comments import labels
 
 UPVOTE = 0.5  # the probability above which a comment is upvoted
+ROUNDED = 0.01  # the sum of probabilities that exclude each other may differ from 1 by this
 
 
 @dataclass(frozen=True)
@@ -20,23 +21,55 @@ class Opinion:
     probabilities: Mapping[str, float]
 
 
-def label_of(chosen: Record, place: str) -> Callable[[Opinion], str]:
+def label_of(chosen: Record, place: str, independent: bool = False) -> Callable[[Opinion], str]:
     """The function from an opinion to the label of a moderator.
 
-    Labels of the same level are added. Raises BadSetting as `labels.levels` does.
+    Probabilities of labels that exclude each other are added by level. Independent ones are not: the
+    probability that a comment reaches a level is the largest one of the labels of this level or a higher
+    one, and the rest is safe.
+
+    Args:
+        chosen: 0, 1 or 2 by the name of each label; empty: the names are these numbers.
+        place: the classifier, for errors.
+        independent: whether each label has a probability of its own (multi-label, or a single label).
+
+    Raises:
+        BadSetting: as `labels.levels`; or the labels exclude each other and none is safe. The function
+            raises it too where their probabilities do not sum to 1.
     """
+    if chosen:
+        labels.levels(tuple(chosen), chosen, place, independent)
 
     def text(opinion: Opinion) -> str:
         names = tuple(opinion.probabilities)
-        mass: dict[str, float] = {}
-        for level, probability in zip(
-            labels.levels(names, chosen, place), opinion.probabilities.values(), strict=True
-        ):
-            mass[str(level)] = mass.get(str(level), 0.0) + probability
-        logprobs = {name: math.log(p) if p > 0 else -math.inf for name, p in mass.items()}
+        by_label = list(
+            zip(labels.levels(names, chosen, place, independent), opinion.probabilities.values(), strict=True)
+        )
+        mass = _of_independent(by_label) if independent else _of_exclusive(by_label, place)
+        logprobs = {str(level): math.log(p) if p > 0 else -math.inf for level, p in mass.items()}
         return str(labels.decided(max(logprobs, key=logprobs.__getitem__), logprobs))
 
     return text
+
+
+def _of_exclusive(by_label: Sequence[tuple[int, float]], place: str) -> dict[int, float]:
+    """The probability of each level that the classifier knows."""
+    total = sum(probability for _, probability in by_label)
+    if abs(total - 1.0) > ROUNDED:
+        raise BadSetting(
+            f"{place}: the probabilities of its labels sum to {total:.4g}, so they do not exclude each other; "
+            "set independent to true if each label has its own, or have it return all labels"
+        )
+    mass: dict[int, float] = {}
+    for level, probability in by_label:
+        mass[level] = mass.get(level, 0.0) + probability
+    return mass
+
+
+def _of_independent(by_label: Sequence[tuple[int, float]]) -> dict[int, float]:
+    """The probability of each level, from the largest probabilities of levels 1 and 2."""
+    reached = [1.0, *(max((p for at, p in by_label if at >= level), default=0.0) for level in (1, 2)), 0.0]
+    return {level: reached[level] - reached[level + 1] for level in labels.LABELS}
 
 
 def vote_of(positive: str, place: str) -> Callable[[Opinion], str]:
