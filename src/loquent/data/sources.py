@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -152,18 +152,27 @@ def _split_of(uniform: float) -> str:
     return "train" if uniform < 0.8 else "validation" if uniform < 0.9 else "test"
 
 
-def with_validation(splits: Splits) -> Splits:
-    """The splits; without validation, a hash of the ids moves a fifth of train there."""
+def with_validation(splits: Splits, group: Callable[[Row], str] | None = None) -> Splits:
+    """The splits; without validation, a hash of the ids moves a fifth of train there.
+
+    Args:
+        group: a text of each row: rows with equal texts stay in one split, so validation may have more rows.
+            If all rows have one text, validation stays absent.
+    """
     if "train" not in splits or "validation" in splits:
         return splits
     train = splits["train"]
-    chosen = (
-        {row.id for row in limited(train, len(train) // VALIDATION_ONE_IN)}
-        if len(train) >= VALIDATION_ONE_IN
-        else set()
-    )
-    validation = tuple(row for row in train if row.id in chosen)
-    return {**splits, "train": tuple(row for row in train if row.id not in chosen), "validation": validation}
+    key = group or (lambda row: row.id)
+    first = sorted(train, key=lambda row: draw_of(key(row)))[: len(train) // VALIDATION_ONE_IN]
+    chosen = {key(row) for row in first}
+    validation = tuple(row for row in train if key(row) in chosen)
+    if train and len(validation) == len(train):
+        return splits
+    return {
+        **splits,
+        "train": tuple(row for row in train if key(row) not in chosen),
+        "validation": validation,
+    }
 
 
 def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]:

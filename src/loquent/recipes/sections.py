@@ -105,8 +105,8 @@ class TrainingSettings:
     )
     row_share: float = setting(
         1.0,
-        "the share of the rows of `split` (of those that `only` chooses) to train on, above 0; a hash of their "
-        "ids chooses them, so a smaller share is a part of a larger one. Evaluations, rewards and a tokenizer "
+        "the share of the rows of `split` (of those that `only` chooses) to train on, above 0; a hash of the "
+        "ids chooses them, so a smaller share is part of a larger one. Evaluations, rewards and a tokenizer "
         "that is trained here use all rows",
         low=0.0,
         high=1.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -133,10 +134,19 @@ def evaluation_seed(seed: int) -> int:
 
 
 def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
-    """The rows of a split whose fields have the values of `only`; LoquentError if there is none."""
-    rows = [
-        row for row in task.rows(split) if all(row.fields.get(name) == value for name, value in only.items())
-    ]
+    """The rows of a split whose fields have the values of `only`.
+
+    Raises:
+        LoquentError: there is none, or two rows have one id: rewards and metrics find rows by their ids.
+    """
+    every = task.rows(split)
+    if len({row.id for row in every}) < len(every):
+        id, count = Counter(row.id for row in every).most_common(1)[0]
+        raise LoquentError(
+            f"{task.identity} has {count} rows with the id {id!r} in its split {split!r}; every row must "
+            "have an id of its own"
+        )
+    rows = [row for row in every if all(row.fields.get(name) == value for name, value in only.items())]
     if not rows:
         raise LoquentError(
             f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else "")

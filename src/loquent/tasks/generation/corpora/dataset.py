@@ -60,6 +60,8 @@ class Dataset:
         hub: where a copy in parquet stands.
         settings: the options of `Form` that the dataset reads beside `prompt`.
         long: the part that `source_words` shortens.
+        group: the text of a record that other records have too: records with equal texts stay together where
+            validation is taken from train.
     """
 
     prompt: str
@@ -71,6 +73,7 @@ class Dataset:
     paper: str
     settings: tuple[str, ...] = ()
     long: str = ""
+    group: Callable[[Fields], str] | None = None
 
 
 def filled(prompt: str, parts: Mapping[str, str]) -> str:

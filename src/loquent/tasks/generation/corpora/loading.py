@@ -18,17 +18,22 @@ from loquent.tasks.generation.corpora.dataset import Dataset, Form, filled, shor
 def load(dataset: Dataset, source: Source, form: Form) -> Splits:
     """The rows of a dataset by split, with `prompt`, `references` and the dataset's own fields.
 
-    A row's id is its split and line, followed by its number where a record makes several rows. A file without
-    a split is split by a hash of the ids, 80/10/10; without validation, a fifth of train becomes validation.
+    A row's id is its split and line, with the file's name between them where a split has several files, and
+    followed by its number where a record makes several rows. A file without a split is split by a hash of the
+    ids, 80/10/10; without validation, a fifth of train becomes validation.
 
     Raises:
-        BadRow: a record is bad; names file and line.
+        BadRow: a record is bad, or two files of a split have equal names; names file and line.
         BadSetting: there is nothing to read. MissingExtra: a hub source without the extra "hub".
     """
     if source.kind == "builtin":
         return {split: tuple(_rows(dataset, raw, split, form)) for split, raw in _builtin(dataset).items()}
     found = {split: _raw(records, split) for split, records in _records(dataset, source).items()}
-    found = with_validation(split_by_id(found[""]) if "" in found else found)
+    group = dataset.group
+    found = with_validation(
+        split_by_id(found[""]) if "" in found else found,
+        None if group is None else lambda row: group(row["record"]),
+    )
     splits = {split: tuple(_rows(dataset, raw, split, form)) for split, raw in found.items()}
     splits = duplicates.checked(splits, source.path or source.pinned, source.drop_duplicates)
     if not any(splits.values()):
@@ -40,10 +45,27 @@ def load(dataset: Dataset, source: Source, form: Form) -> Splits:
 
 def _raw(records: Placed, split: str) -> tuple[Row, ...]:
     """Records as rows, before they are made into rows of the task, so that splits keep a record together."""
-    return tuple(
-        Row(f"{split or 'row'}-{line}", Record(place=(file, line), record=record))
-        for (file, line), record in records
-    )
+    listed = list(records)
+    several = len({file for (file, _), _ in listed}) > 1
+    ids: dict[str, Any] = {}
+    rows = []
+    for place, record in listed:
+        id = _id(split or "row", place, several)
+        if id in ids:
+            file, line = place
+            raise BadRow(
+                f"the id {id!r} of this record is that of a record in {ids[id]}", file=file, line=line
+            )
+        ids[id] = place[0]
+        rows.append(Row(id, Record(place=place, record=record)))
+    return tuple(rows)
+
+
+def _id(split: str, place: tuple[Any, int | None], several: bool) -> str:
+    """The id of a record: a file that is one record is known by its name alone."""
+    file, line = place
+    name = [Path(file).name.removesuffix(".gz").removesuffix(".story")] if several or line is None else []
+    return "-".join([split, *name, *([] if line is None else [str(line)])])
 
 
 def _builtin(dataset: Dataset) -> Splits:

@@ -44,6 +44,12 @@ def examples(record: Fields, split: str, form: Form) -> list[Example]:
     return [Example({"question": question.lower(), "summary": summary.lower()}, references, {})]
 
 
+def group(record: Fields) -> str:
+    """The summary of a question's record, which other questions share."""
+    document = record.get("document")
+    return str((document if isinstance(document, Mapping) else record).get("summary"))
+
+
 def _inner(record: Fields, name: str) -> Fields:
     inner = record.get(name)
     if not isinstance(inner, Mapping):

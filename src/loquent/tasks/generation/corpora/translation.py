@@ -2,7 +2,8 @@
 
 A record has `translation` with `en` and `de`, as on the hub. A folder holds such JSON lines, or parallel
 files `NAME.en` and `NAME.de`: plain text; SGML or XML, whose `<seg>` elements are read; or IWSLT's
-`train.tags`, where lines that begin with a tag are no sentences. A pair with a blank side is left out.
+`train.tags`, where lines that begin with a tag are no sentences. A pair with a blank side is left out, and so
+is a test set of WMT (`newstest2014`) that is neither the validation set of 2016 nor its test set.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ SPLITS = (  # a part of a file's name, and its split
     (re.compile(r"newstest2016|tst\d|(?<!news)test"), "test"),
     (re.compile(r"train|europarl|commoncrawl|news-commentary"), "train"),
 )
+
+OTHER_YEARS = re.compile(r"news(test|syscomb)\d{4}")
 
 
 def examples(record: Fields, split: str, form: Form) -> list[Example]:
@@ -53,7 +56,9 @@ def files(path: Path) -> dict[str, Placed]:
         return dataset.records(path)
     splits: dict[str, list[tuple[Path, Path]]] = {}
     for file in english:
-        splits.setdefault(_split(file), []).append((file, _partner(file)))
+        split = _split(file)
+        if split:
+            splits.setdefault(split, []).append((file, _partner(file)))
     return {split: _pairs(found) for split, found in splits.items()}
 
 
@@ -76,7 +81,12 @@ def _partner(file: Path) -> Path:
 
 
 def _split(file: Path) -> str:
+    """The split of a file by its name; "" for a test set of another year, with a Remark."""
     split = next((split for part, split in SPLITS if part.search(file.name.lower())), None)
+    if split is None and OTHER_YEARS.search(file.name.lower()):
+        why = "newstest2015 is validation and newstest2016 is test; other test sets are left out"
+        warnings.warn(f"{file}: {why}", Remark, stacklevel=2)
+        return ""
     if split is None:
         raise BadSetting(f"{file}: this name tells no split; it must contain train, dev or test")
     return split
