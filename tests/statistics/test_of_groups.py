@@ -71,6 +71,14 @@ def test_tukey_equals_scipy_and_takes_a_group_of_one():
     assert (pairs[1].first, pairs[1].second, pairs[2].p) == ("a", "c", 1)
 
 
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**1000])
+def test_numbers_of_any_size_have_the_same_tests(unit):
+    sized = {name: [number * unit for number in numbers] for name, numbers in BRANDS.items()}
+    assert anova(sized) == anova(BRANDS)
+    for one, usual in zip(tukey(sized), tukey(BRANDS), strict=True):
+        assert (one.p, one.difference / unit) == (usual.p, usual.difference)
+
+
 def test_without_two_groups_or_spread_there_is_no_test():
     for groups in (
         {"a": [1, 2]},

@@ -10,7 +10,7 @@ from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.statistics.resampling import Resampling
-from loquent.study import judgements, page, sheets
+from loquent.study import filled, judgements, page, sheets
 from loquent.study.judgements import Judgements, Preference, Rating
 from loquent.study.summary import study
 
@@ -54,11 +54,12 @@ def test_json_lines_and_csv_hold_the_same_judgements(tmp_path):
         ({"item": "r", "system": "a", "rating": "good"}, r":2: the rating is 'good'; it must be a finite"),
         ({"item": "r", "system": "a", "rating": True}, "the rating is True"),
         ({"item": "r", "system": "a", "rating": 1e999}, "inf|not JSON"),
+        ({"item": "r", "system": "a", "rating": 1e308}, "the rating is 1e\\+308; it must be between -1e"),
         ({"item": "r", "rating": 3}, "the field 'system' is missing"),
         ({"system": "a", "rating": 3}, "the field 'item' is missing"),
         (PAIR | {"preferred": "A"}, "preferred = 'A'; it must be one of first, second, tie"),
         (PAIR | {"second": "ppo"}, "first and second are both 'ppo'"),
-        (RATINGS[0], "rater 'ann' judged this at judged.jsonl:1 already"),
+        (RATINGS[0], "rater 'ann' judged this at .*judged.jsonl:1 already"),
     ],
 )
 def test_a_bad_judgement_is_named_with_its_line(tmp_path, record, message):
@@ -169,6 +170,14 @@ def test_a_system_with_one_rating_is_tested_and_drawn(tmp_path, capsys):
     assert "y - x: -1.5" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("size", ["1e100", "1e-300"])
+def test_ratings_of_any_size_are_drawn(tmp_path, size):
+    path = tmp_path / "large.csv"
+    lines = [f"r{i},{name},{sign}{size}\n" for i in range(3) for name, sign in (("x", ""), ("y", "-"))]
+    path.write_text("item,system,rating\n" + "".join(lines) + f"r3,x,0\nr3,y,{size}\n")
+    assert cli.main(["study", str(path), "--out", str(tmp_path / "page.html")]) == 0
+
+
 def test_the_command_prints_the_tests_over_items_first(tmp_path, capsys):
     lines, _ = files(tmp_path, RATINGS)
     pairs = tmp_path / "pairs.jsonl"
@@ -224,7 +233,7 @@ def run(folder, said, rows=4):
     return folder
 
 
-def filled(path, judge):
+def fill_in(path, judge):
     """Fill in a sheet: `judge(record)` gives the columns to set."""
     with path.open(newline="") as file:
         lines = list(csv.DictReader(file))
@@ -248,7 +257,7 @@ def test_ratings_go_out_blinded_and_come_back(tmp_path, runs):
         text = sheet.read_text().replace("from ppo", "").replace("from nlpo", "")
         assert "ppo" not in text  # no name of a system but in the answers themselves
         mark = {"from ppo": ("5", "4"), "'=from nlpo": ("2", "")}
-        lines = filled(
+        lines = fill_in(
             sheet, lambda line, mark=mark: dict(zip(plan.questions, mark[line["answer"][:-2]], strict=True))
         )
         assert len(lines) == 4
@@ -256,7 +265,7 @@ def test_ratings_go_out_blinded_and_come_back(tmp_path, runs):
         assert all(line["prompt"][-1] == line["answer"][-1] for line in lines)
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
-    judged, empty = sheets.read(folder)
+    judged, empty = filled.read(folder)
     assert empty == 4  # one of two questions on nlpo's answers, two rows, two raters
     assert {(one.system, one.question, one.value) for one in judged.ratings} == {
         ("ppo", "coherence", 5), ("ppo", "sentiment", 4), ("nlpo", "coherence", 2),
@@ -276,7 +285,7 @@ def test_pairs_go_out_on_both_sides_and_come_back(tmp_path, runs):
     )
     sides = set()
     for sheet in (folder / "sheets").iterdir():
-        lines = filled(
+        lines = fill_in(
             sheet,
             lambda line: {
                 "better": "a"
@@ -289,7 +298,7 @@ def test_pairs_go_out_on_both_sides_and_come_back(tmp_path, runs):
         sides |= {"A" if "ppo" in line["A"] else "B" if "ppo" in line["B"] else "" for line in lines}
         assert len(lines) == 9
     assert sides == {"A", "B", ""}
-    judged, empty = sheets.read(folder)
+    judged, empty = filled.read(folder)
     found = study(judged, QUICK).wins["better"]
     against = {(one.first, one.second): (one.wins, one.losses, one.ties) for one in found}
     of_ppo = [score if pair[0] == "ppo" else score[1::-1] for pair, score in against.items() if "ppo" in pair]
@@ -300,10 +309,10 @@ def test_pairs_go_out_on_both_sides_and_come_back(tmp_path, runs):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("0001,", "0009,", "the code '0009' is not of this sheet"),
-        ("0002,", "0001,", "the code '0001' stands twice in"),
-        (",\n0002", ",6\n0002", "the rating of 'rating' is 6; it must be from 1 to 5"),
-        (",\n0002", ",good\n0002", "the rating of 'rating' is 'good'"),
+        ("c0001,", "c0009,", "the code 'c0009' is not of this sheet"),
+        ("c0002,", "c0001,", "the code 'c0001' stands twice in"),
+        (",\nc0002", ",6\nc0002", "the rating of 'rating' is 6; it must be from 1 to 5"),
+        (",\nc0002", ",good\nc0002", "the rating of 'rating' is 'good'"),
     ],
 )
 def test_a_damaged_sheet_is_named_with_its_line(tmp_path, runs, old, new, message):
@@ -312,7 +321,7 @@ def test_a_damaged_sheet_is_named_with_its_line(tmp_path, runs, old, new, messag
     assert old in sheet.read_text()
     sheet.write_text(sheet.read_text().replace(old, new, 1))
     with pytest.raises(BadRow, match=message):
-        sheets.read(folder)
+        filled.read(folder)
 
 
 def test_what_cannot_be_prepared_or_read_is_said(tmp_path, runs):
@@ -331,13 +340,13 @@ def test_what_cannot_be_prepared_or_read_is_said(tmp_path, runs):
         sheets.prepare(runs, tmp_path / "s", sheets.Plan())
     (folder / "sheets" / "sheet-2.csv").unlink()
     with pytest.raises(BadSetting, match=r"sheet-2.csv is missing"):
-        sheets.read(folder)
+        filled.read(folder)
 
 
 def test_the_command(tmp_path, runs, capsys):
     assert cli.main(["study", "prepare", *map(str, runs), "--out", str(tmp_path / "s"), "--raters", "2"]) == 0
     for sheet in (tmp_path / "s" / "sheets").iterdir():
-        filled(sheet, lambda line: {"rating": "4" if "ppo" in line["answer"] else "2"})
+        fill_in(sheet, lambda line: {"rating": "4" if "ppo" in line["answer"] else "2"})
     out = tmp_path / "study.html"
     assert cli.main(["study", str(tmp_path / "s"), "--out", str(out), "--json"]) == 0
     printed = capsys.readouterr().out

@@ -43,12 +43,12 @@ def jsonl(path: Path) -> Records:
         yield number, record
 
 
-def csv_rows(path: Path) -> Records:
+def csv_rows(path: Path, delimiter: str = ",") -> Records:
     """The rows of a CSV file whose first line names the columns; all values are strings.
 
     A row's line is its first line.
     """
-    reader = csv.reader((line + "\n" for _, line in lines(path)), strict=True)
+    reader = csv.reader((line + "\n" for _, line in lines(path)), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     first = 1
     while True:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loquent.errors import BadRow, BadSetting
-from loquent.study import sheets
+from loquent.study import filled
 from loquent.study.judgements import Preference
 
 LEAST = 4  # pairs on each side of the division
@@ -79,7 +79,7 @@ def read(paths: Sequence[Path], question: str = "") -> Pairs:
         BadRow: a file is malformed, or a preference has no texts; names file and line.
         BadSetting: a file is missing, there is no preference, or several questions and none is named.
     """
-    preferences = sheets.read_all(paths)[0].preferences
+    preferences = filled.read_all(paths)[0].preferences
     asked = list(dict.fromkeys(one.question for one in preferences))
     if not preferences or (question and question not in asked):
         what = f"has no preference on {question!r}" if preferences else "holds no preference"

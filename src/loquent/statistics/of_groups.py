@@ -10,7 +10,7 @@ from itertools import combinations
 from types import ModuleType
 
 from loquent.errors import BadSetting, MissingExtra
-from loquent.statistics.intervals import LEVEL
+from loquent.statistics.intervals import LEVEL, unit_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def anova(groups: Mapping[str, Sequence[float]]) -> Anova | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # groups without spread: F is infinite, which is the answer
-        result = stats.f_oneway(*groups.values())
+        result = stats.f_oneway(*_in_units(groups)[0].values())
     return Anova(float(result.statistic), len(groups) - 1, count - len(groups), float(result.pvalue))
 
 
@@ -65,6 +65,7 @@ def tukey(groups: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[P
     stats = _scipy()
     if not _testable(groups) or all(len(set(numbers)) == 1 for numbers in groups.values()):
         return []
+    groups, unit = _in_units(groups)
     means = {name: math.fsum(numbers) / len(numbers) for name, numbers in groups.items()}
     freedom = sum(map(len, groups.values())) - len(groups)
     squares = math.fsum((x - means[name]) ** 2 for name, numbers in groups.items() for x in numbers)
@@ -74,8 +75,8 @@ def tukey(groups: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[P
         error = math.sqrt(squares / freedom / 2 * (1 / len(groups[first]) + 1 / len(groups[second])))
         difference = means[second] - means[first]
         p = float(stats.studentized_range.sf(abs(difference) / error, len(groups), freedom))
-        ends = difference - quantile * error, difference + quantile * error
-        found.append(Pairwise(first, second, difference, *ends, p))
+        low, high = (unit * (difference + sign * quantile * error) for sign in (-1, 1))
+        found.append(Pairwise(first, second, unit * difference, low, high, p))
     return found
 
 
@@ -88,6 +89,12 @@ def binomial(wins: int, losses: int) -> float:
     if wins < 0 or losses < 0:
         raise BadSetting(f"wins = {wins} and losses = {losses}; neither may be negative")
     return float(_scipy().binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+
+
+def _in_units(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, list[float]], float]:
+    """The groups divided by a power of two, and this number: squares of large numbers overflow."""
+    unit = unit_of([number for numbers in groups.values() for number in numbers])
+    return {name: [number / unit for number in numbers] for name, numbers in groups.items()}, unit
 
 
 def _testable(groups: Mapping[str, Sequence[float]]) -> bool:

@@ -19,18 +19,20 @@ from loquent.errors import BadRow, BadSetting
 
 QUESTION = "rating"  # the question of a judgement that names none
 PREFERRED = ("first", "second", "tie")
+LARGEST = 1e100  # of a rating; sums of squares of larger ones overflow
 TEXTS = ("prompt", "first_text", "second_text")
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A rater's number for a system's answer to an item."""
+    """A rater's number for a system's answer to an item; `place` is the file and the line."""
 
     item: str
     rater: str
     system: str
     question: str
     value: float
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -68,25 +70,37 @@ def read(paths: Sequence[Path]) -> Judgements:
     """
     ratings: list[Rating] = []
     preferences: list[Preference] = []
-    seen: dict[Any, str] = {}
     for path in paths:
         for line, record in _records(path):
             try:
-                judged = preference(record) if "preferred" in record else rating(record)
+                if "preferred" in record:
+                    preferences.append(replace(preference(record), place=f"{path}:{line}"))
+                else:
+                    ratings.append(replace(rating(record), place=f"{path}:{line}"))
             except ValueError as error:
                 raise BadRow(str(error), file=path, line=line) from error
-            what: Any = (type(judged), judged.item, judged.rater, judged.question)
-            if isinstance(judged, Rating):
-                ratings.append(judged)
-                what = (*what, judged.system)
-            else:
-                preferences.append(replace(judged, place=f"{path}:{line}"))
-                what = (*what, frozenset((judged.first, judged.second)))
-            if what in seen:
-                why = f"rater {judged.rater!r} judged this at {seen[what]} already; a rater judges once"
-                raise BadRow(why, file=path, line=line)
-            seen[what] = f"{path.name}:{line}"
-    return Judgements(tuple(ratings), tuple(preferences))
+    return joined([Judgements(tuple(ratings), tuple(preferences))])
+
+
+def joined(parts: Iterable[Judgements]) -> Judgements:
+    """All judgements of several sources.
+
+    Raises:
+        BadRow: a rater judges a case again; the error names both places.
+    """
+    parts = list(parts)
+    ratings = tuple(one for part in parts for one in part.ratings)
+    preferences = tuple(one for part in parts for one in part.preferences)
+    seen: dict[Any, str] = {}
+    judged: list[Rating | Preference] = [*ratings, *preferences]
+    for one in judged:
+        systems = one.system if isinstance(one, Rating) else frozenset((one.first, one.second))
+        case = (type(one), one.item, one.rater, one.question, systems)
+        if case in seen:
+            why = f"rater {one.rater!r} judged this at {seen[case]} already; a rater judges once"
+            raise BadRow(f"{one.place}: {why}")
+        seen[case] = one.place
+    return Judgements(ratings, preferences)
 
 
 def rating(record: Mapping[str, Any]) -> Rating:
@@ -119,13 +133,15 @@ def _texts(record: Mapping[str, Any]) -> tuple[str, tuple[str, str] | None]:
 
 
 def number(value: Any, noun: str) -> float:
-    """A finite number from a number or its text; ValueError for anything else."""
+    """A number of at most `LARGEST` from a number or its text; ValueError for anything else."""
     try:
         found = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
     except ValueError:
         found = None
     if found is None or not math.isfinite(found):
         raise ValueError(f"{noun} is {value!r:.60}; it must be a finite number")
+    if abs(found) > LARGEST:
+        raise ValueError(f"{noun} is {value!r:.60}; it must be between -{LARGEST:g} and {LARGEST:g}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Blinded sheets of the answers of several runs, for people to judge, and reading them back.
+"""Blinded sheets of the answers of several runs, for people to judge; `study.filled` reads them back.
 
 `prepare` writes `sheets/sheet-1.csv` and so on, one for each rater, and `key.json` beside the folder. A
 sheet has a code, a prompt and an answer (or answers A and B) in a random order of its own, and empty columns
@@ -18,19 +18,15 @@ from typing import Any
 import numpy as np
 
 from loquent.core.episode import Episode
-from loquent.core.guards import json_files
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
-from loquent.data.readers import csv_rows
-from loquent.errors import BadRow, BadSetting
+from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.report.runs import ReportedRun
-from loquent.study import judgements
-from loquent.study.judgements import Judgements, Preference, Rating, number
+from loquent.study.key import FORMAT, KEY, SHEETS
 
-KEY, SHEETS = "key.json", "sheets"
-PREFERRED = {"a": "first", "b": "second", "tie": "tie"}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
+COLUMNS = ("code", "prompt", "answer", "A", "B")  # of a sheet, beside the questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +45,29 @@ class Plan:
         check_ranges(self)
         if not self.questions or len(set(self.questions)) != len(self.questions) or not all(self.questions):
             raise BadSetting(f"questions = {self.questions!r}; they must be different names")
+        for question in self.questions:
+            if question in COLUMNS or question != _cell(question) or question != question.strip():
+                raise BadSetting(
+                    f"the question {question!r} cannot be a column of a sheet; choose a name that is not "
+                    f"{', '.join(COLUMNS)}, and that does not begin like a formula or a space"
+                )
         if not self.low < self.high:
             raise BadSetting(f"the lowest rating {self.low:g} must be below the highest, {self.high:g}")
 
 
-Answers = dict[tuple[str, int], tuple[str, str]]  # (row, number): (prompt, answer)
+Place = tuple[str, int]  # the row and the number of an episode
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A system's last answer, all that stands before it, and what the task said before the first answer."""
+
+    opening: str
+    prompt: str
+    text: str
+
+
+Answers = dict[Place, Answer]
 
 
 def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
@@ -62,8 +76,8 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
     A rater sees each row once for each system (or pair of systems).
 
     Raises:
-        BadSetting: there is one run alone for pairs, two runs have one name, they share no row, or `out`
-            has a key already. BadCheckpoint: a folder holds no run.
+        BadSetting: there is one run alone for pairs, two runs have one name, they share no row, a row has
+            different prompts, or `out` has a key already. BadCheckpoint: a folder holds no run.
     """
     if (out / KEY).exists():
         raise BadSetting(f"{out} holds a study already; name another folder")
@@ -74,6 +88,7 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
     shared = sorted(set.intersection(*(set(answers) for answers in systems.values())))
     if not shared:
         raise BadSetting("the runs' last evaluations have no row in common; evaluate them on the same rows")
+    _check_prompts(shared, systems, plan.pairs)
     chosen = _shuffled(shared, Key(plan.seed, ("study", "rows")))[: plan.rows]
     groups = list(combinations(systems, 2)) if plan.pairs else [(name,) for name in systems]
     cases = [(place, group) for place in sorted(chosen) for group in groups]
@@ -84,7 +99,7 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
         (out / SHEETS).mkdir(parents=True, exist_ok=True)
         atomic.write_text(out / SHEETS / name, lines)
     content = {
-        "format": 1,
+        "format": FORMAT,
         "pairs": plan.pairs,
         "questions": list(plan.questions),
         "scale": [plan.low, plan.high],
@@ -93,60 +108,6 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
     }
     atomic.write_json(out / KEY, content)
     return out
-
-
-def read(folder: Path) -> tuple[Judgements, int]:
-    """The judgements on the sheets of a folder, and the number of cells that are still empty.
-
-    Raises:
-        BadRow: a sheet has an unknown or a repeated code, or a judgement that is none.
-        BadSetting: the folder has no key, or a sheet of the key is missing.
-    """
-    why = "read the folder that `loquent study prepare` wrote"
-    key = json_files.load_object(folder / KEY, why, error=BadSetting)
-    ratings: list[Rating] = []
-    preferences: list[Preference] = []
-    empty = 0
-    for sheet, codes in key["sheets"].items():
-        path, seen = folder / SHEETS / sheet, set()
-        if not path.is_file():
-            raise BadSetting(f"{path} is missing; put it back, or take it out of {folder / KEY}")
-        for line, record in csv_rows(path):
-            code = record.get("code", "")
-            if code not in codes or code in seen:
-                what = "stands twice in" if code in seen else "is not of"
-                raise BadRow(f"the code {code!r:.40} {what} this sheet", file=path, line=line)
-            seen.add(code)
-            try:
-                for question in key["questions"]:
-                    cell = record.get(question, "").strip()
-                    case = codes[code] | {"rater": sheet.removesuffix(".csv"), "question": question}
-                    if not cell:
-                        empty += 1
-                    elif key["pairs"]:
-                        shown = _shown(key.get("texts", {}), case) | {"place": f"{path}:{line}"}
-                        preferences.append(Preference(**case, preferred=_preferred(cell), **shown))
-                    else:
-                        ratings.append(Rating(**case, value=_value(cell, question, key["scale"])))
-            except ValueError as error:
-                raise BadRow(str(error), file=path, line=line) from error
-    return Judgements(tuple(ratings), tuple(preferences)), empty
-
-
-def read_all(paths: Sequence[Path]) -> tuple[Judgements, dict[Path, int]]:
-    """The judgements of files and of prepared folders, and the number of empty cells by folder.
-
-    Raises:
-        BadRow, BadSetting: as from `judgements.read` and `read`.
-    """
-    found = judgements.read([path for path in paths if not path.is_dir()])
-    ratings, preferences = list(found.ratings), list(found.preferences)
-    cells: dict[Path, int] = {}
-    for folder in (path for path in paths if path.is_dir()):
-        judged, cells[folder] = read(folder)
-        ratings += judged.ratings
-        preferences += judged.preferences
-    return Judgements(tuple(ratings), tuple(preferences)), cells
 
 
 def _answers(path: Path) -> Answers:
@@ -160,11 +121,29 @@ def _answers(path: Path) -> Answers:
     return {(one.row, one.number): _texts(one) for one in episodes if one.answers()}
 
 
-def _texts(episode: Episode) -> tuple[str, str]:
-    """The turns that the learning seat reads and writes before its last answer, and this answer."""
+def _texts(episode: Episode) -> Answer:
     turns = episode.seen_by(episode.learning)
-    last = max(i for i, turn in enumerate(turns) if turn.seat == episode.learning)
-    return "\n".join(turn.text for turn in turns[:last]), turns[last].text
+    own = [i for i, turn in enumerate(turns) if turn.seat == episode.learning]
+    opening, prompt = ("\n".join(turn.text for turn in turns[:end]) for end in (own[0], own[-1]))
+    return Answer(opening, prompt, turns[own[-1]].text)
+
+
+def _check_prompts(shared: Sequence[Place], systems: Mapping[str, Answers], pairs: bool) -> None:
+    """Raise BadSetting if two runs had different prompts on a row.
+
+    A prompt of its own would tell raters which system a line is of. In an episode of several turns the
+    systems' own turns differ, so ratings compare what stands before the first answer.
+    """
+    (first, answers), *others = systems.items()
+    for place in shared:
+        for name, other in others:
+            one, two = (found[place].prompt if pairs else found[place].opening for found in (answers, other))
+            if one != two:
+                raise BadSetting(
+                    f"the prompts of {_item(place)} differ: {first} has {one!r:.80}, {name} has {two!r:.80}; "
+                    "raters judge answers to the same prompts, so evaluate the runs on one task with equal "
+                    "options"
+                )
 
 
 def _sheet(
@@ -176,13 +155,13 @@ def _sheet(
     swaps = key.child("sides").generator().random(len(cases)) < 0.5
     codes: dict[str, Any] = {}
     for i, (place, group) in enumerate(cases):
-        code, item = f"{i + 1:04d}", _item(place)
+        code, item = f"c{i + 1:04d}", _item(place)
         shown = tuple(reversed(group)) if plan.pairs and swaps[i] else group
-        prompt = systems[group[0]][place][0]
+        prompt = systems[group[0]][place].prompt
         writer.writerow(
             [
                 code,
-                *map(_cell, (prompt, *(systems[name][place][1] for name in shown))),
+                *map(_cell, (prompt, *(systems[name][place].text for name in shown))),
                 *[""] * len(plan.questions),
             ]
         )
@@ -191,45 +170,21 @@ def _sheet(
     return text.getvalue(), codes
 
 
-def _item(place: tuple[str, int]) -> str:
+def _item(place: Place) -> str:
     return f"{place[0]}/{place[1]}"
 
 
-def _all_texts(place: tuple[str, int], systems: Mapping[str, Answers]) -> dict[str, Any]:
+def _all_texts(place: Place, systems: Mapping[str, Answers]) -> dict[str, Any]:
     """The prompt and the answers by system, as they were before a sheet changed them for spreadsheets."""
-    prompt = next(iter(systems.values()))[place][0]
-    return {"prompt": prompt, "answers": {name: answers[place][1] for name, answers in systems.items()}}
-
-
-def _shown(texts: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompt and the texts of a case; none of an item that the key has no texts of."""
-    if case["item"] not in texts:
-        return {}
-    own = texts[case["item"]]
-    pair = (own["answers"][case["first"]], own["answers"][case["second"]])
-    return {"prompt": own["prompt"], "texts": pair}
+    prompt = next(iter(systems.values()))[place].prompt
+    return {"prompt": prompt, "answers": {name: answers[place].text for name, answers in systems.items()}}
 
 
 def _cell(text: str) -> str:
     """A text for a spreadsheet, which must not run it as a formula; one line, so that a row is a line."""
     line = text.replace("\r", "").replace("\n", " / ").replace("\x00", "")
-    return f"'{line}" if text.startswith(FORMULA) else line
+    return f"'{line}" if line.startswith(FORMULA) else line
 
 
 def _shuffled(items: Sequence[Any], key: Key) -> list[Any]:
     return [items[i] for i in np.argsort(key.generator().random(len(items)), kind="stable")]
-
-
-def _preferred(cell: str) -> str:
-    if cell.lower() not in PREFERRED:
-        raise ValueError(f"the choice is {cell!r:.40}; it must be A, B or tie")
-    return PREFERRED[cell.lower()]
-
-
-def _value(cell: str, question: str, scale: Sequence[float]) -> float:
-    value = number(cell, f"the rating of {question!r}")
-    if not scale[0] <= value <= scale[1]:
-        raise ValueError(
-            f"the rating of {question!r} is {cell}; it must be from {scale[0]:g} to {scale[1]:g}"
-        )
-    return value

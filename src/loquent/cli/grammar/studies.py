@@ -52,20 +52,16 @@ def _study(commands: Any) -> None:
     parser.add_argument(
         "--out", metavar="PATH", help="the page to write; of prepare: the folder for the sheets"
     )
-    parser.add_argument(
-        "--level", type=share, default=0.95, metavar="SHARE", help="the level of intervals (default 0.95)"
-    )
+    parser.add_argument("--level", type=share, metavar="SHARE", help="the level of intervals (default 0.95)")
     parser.add_argument("--seed", type=seed, default=0, help="the seed of draws and of orders (default 0)")
     _of_prepare(parser)
 
 
 def _of_prepare(parser: Any) -> None:
     """Add the arguments of `prepare`."""
+    parser.add_argument("--rows", type=positive, metavar="N", help="of prepare: rows to judge (default 100)")
     parser.add_argument(
-        "--rows", type=positive, default=100, metavar="N", help="of prepare: rows to judge (default 100)"
-    )
-    parser.add_argument(
-        "--raters", type=positive, default=3, metavar="N", help="of prepare: sheets, one a rater (default 3)"
+        "--raters", type=positive, metavar="N", help="of prepare: sheets, one a rater (default 3)"
     )
     parser.add_argument(
         "--question",
