@@ -7,11 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from loquent.bench import pages
+from loquent.bench import pages, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence import leaderboard, tallies, verdicts
 from loquent.bench.evidence.rows import Row
+from loquent.bench.jobs import Plan
 from loquent.bench.published import figure
+from loquent.bench.runner import write
 from loquent.bench.suite_schema import Column, Summary, Table, Tally
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval
@@ -21,7 +23,14 @@ SUITE = SimpleNamespace(
     name="small",
     tables=TABLES,
     task_tables=TABLES,
-    columns={"a": Column(metric="a", better="higher"), "b": Column(metric="b", better="lower")},
+    columns={
+        "a": Column(metric="a", better="higher"),
+        "b": Column(metric="b", better="lower"),
+        "m": Column(metric="meteor-exact-stem", better="higher"),
+        "k": Column(metric="kl/reference"),
+    },
+    profiles={"cpu": None},
+    whole=None,
     tallies=(Tally(claim="two beats one", column="a", low="one", high="two"),),
 )
 
@@ -135,8 +144,9 @@ def test_a_leaderboard_keeps_the_entries_of_others(tmp_path):
     assert theirs in found
     assert stale not in found
     assert len(found) == len(ours) + 1
-    [(task, column, ranked), *_] = leaderboard.best(found, SUITE, "cpu")
-    assert (task, column, [entry.method for entry in ranked]) == ("x", "a", ["three", "two", "one"])
+    first = leaderboard.boards(found, SUITE, "cpu")[0]
+    methods = [entry.method for entry in first.ranked]
+    assert (first.task, first.column, methods) == ("x", "a", ["three", "two", "one"])
     page = leaderboard.markdown(found, SUITE, "cpu")
     assert page.index("three") < page.index("two") < page.index("one")
     assert "somebody" in page
@@ -154,9 +164,23 @@ def test_a_leaderboard_keeps_the_entries_of_others(tmp_path):
         (lambda board: board["entries"][1].pop("value"), r"entries\[1\].* needs value"),
         (lambda board: board["entries"][1].update(value="high"), r"entries\[1\].*value"),
         (lambda board: board["entries"][1].update(colour=1), "colour"),
-        (lambda board: board["entries"][1].update(column="c"), "must be a column of the suite"),
+        (lambda board: board["entries"][1].update(column="c"), r"entries\[1\]: column must be one of a, b"),
+        (lambda board: board["entries"][1].update(column="k"), r"column must be one of a, b, m, got 'k'"),
         (lambda board: board["entries"][1].update(method=" "), "method is empty"),
         (lambda board: board["entries"][1].update(error=-1.0), "error"),
+        (lambda board: board["entries"][1].update(error=1e999), "JSON|finite"),
+        (lambda board: board["entries"][1].update(value=10**400), r"entries\[1\].*value must be a number"),
+        (lambda board: board["entries"][1].update(task="X"), "task must be one of x, y, z, got 'X'"),
+        (lambda board: board["entries"][1].update(profile="cup"), "profile must be one of cpu, smoke"),
+        (lambda board: board["entries"][1].update(column="m", value=999), "meteor-exact-stem is from 0 to 1"),
+        (lambda board: board["entries"][1].update(column="m", value=-0.1), "is from 0 to 1"),
+        (lambda board: board["entries"][1].update(rows=101), "rows = 101 of 100 episodes"),
+        (lambda board: board["entries"][1].update(method="three"), "by = 'loquent' is kept for"),
+        (lambda board: board["entries"][1].update(by="Loquent"), "by = 'Loquent' is kept for"),
+        (lambda board: board["entries"][1].update(by="me\n# x"), r"by = 'me\\n# x'; it must be one line"),
+        (lambda board: board["entries"][1].update(data="\u202ex"), "printable"),
+        (lambda board: board["entries"][1].update(by="me "), "without spaces around"),
+        (lambda board: board["entries"][1].update(source="x" * 301), "at most 300"),
     ],
 )
 def test_a_wrong_leaderboard_is_refused(tmp_path, change, says):
@@ -167,6 +191,42 @@ def test_a_wrong_leaderboard_is_refused(tmp_path, change, says):
     with pytest.raises(BadSetting, match=says) as error:
         leaderboard.read(path, SUITE)
     assert str(path) in str(error.value)
+
+
+def test_no_text_of_an_entry_is_markup_on_the_page():
+    [one] = [entry for entry in leaderboard.ours(SUITE, "cpu", ROWS) if entry.method == "two"][:1]
+    hostile = dataclasses.replace(one, by="me", method="a\\|b <script>1</script> [x](y) *b* _c_")
+    page = leaderboard.markdown([one, hostile], SUITE, "cpu")
+    assert "<" not in page
+    [line] = [line for line in page.splitlines() if "script" in line]
+    assert r"a\\\|b &lt;script&gt;1&lt;/script&gt; \[x\](y) \*b\* \_c\_" in line
+    assert line.replace(r"\\", "").replace(r"\|", "").count("|") == 8  # seven cells
+
+
+def test_scores_on_other_data_have_a_table_of_their_own():
+    ours = [entry for entry in leaderboard.ours(SUITE, "cpu", ROWS) if entry.task == "x"]
+    others = [
+        dataclasses.replace(ours[0], by="a", method=method, data=data, value=0.9)
+        for method, data in (("same", "t-x"), ("old", "t-w"), ("none", ""))
+    ]
+    found = leaderboard.boards([*others, *ours], SUITE, "cpu")
+    methods = {board.data: [entry.method for entry in board.ranked] for board in found}
+    assert methods == {"t-x": ["same", "two", "one"], "t-w": ["old"], "": ["none"]}
+    assert next(iter(methods)) == "t-x"
+    page = leaderboard.markdown([*others, *ours], SUITE, "cpu")
+    assert "\n## x\n" in page
+    assert "\n### x, data t-w\n" in page
+    assert "\n### x, data that is not named\n" in page
+
+
+def test_a_bench_of_some_cells_keeps_the_entries_of_all_tasks(tmp_path):
+    suite = suites.load("grue")
+    entry = leaderboard.Entry(task="WMT-16", method="m", column="ter", value=0.5, by="me", profile="paper")
+    file = tmp_path / leaderboard.FILE
+    file.write_text(json.dumps(leaderboard.as_json(suite, [entry])))
+    part = suites.only(suite, ["imdb-ppo"])
+    write(tmp_path, results.collect(part, "cpu", 1, Plan((), {"imdb-ppo": {}}), {}))
+    assert leaderboard.read(file, suite) == (entry,)
 
 
 def test_a_file_that_is_no_json_is_refused(tmp_path):

@@ -62,14 +62,7 @@ class Observation:
         stop: tuple[str, ...] = (),
     ) -> None:
         # an observation, outcome and step are created at every step; a generated __init__ takes twice as long
-        values = self.__dict__
-        values["text"], values["fields"], values["legal"], values["seat"], values["stop"] = (
-            text,
-            fields,
-            legal,
-            seat,
-            stop,
-        )
+        self.__dict__.update(text=text, fields=fields, legal=legal, seat=seat, stop=stop)
 
 
 @dataclass(frozen=True)
@@ -88,8 +81,7 @@ class Opening:
     observation: Observation
 
     def __init__(self, state: Any, observation: Observation) -> None:
-        values = self.__dict__
-        values["state"], values["observation"] = state, observation
+        self.__dict__.update(state=state, observation=observation)
 
 
 @dataclass(frozen=True)
@@ -107,13 +99,7 @@ class Outcome:
     def __init__(
         self, state: Any, observation: Observation, rewards: Record = EMPTY, ended: str | None = None
     ) -> None:
-        values = self.__dict__
-        values["state"], values["observation"], values["rewards"], values["ended"] = (
-            state,
-            observation,
-            rewards,
-            ended,
-        )
+        self.__dict__.update(state=state, observation=observation, rewards=rewards, ended=ended)
 
 
 @dataclass(frozen=True)
@@ -140,15 +126,9 @@ class Step:
         ended: str | None = None,
         invalid: str = "",
     ) -> None:
-        values = self.__dict__
-        values["state"], values["turn"], values["observation"], values["rewards"], values["ended"] = (
-            state,
-            turn,
-            observation,
-            rewards,
-            ended,
+        self.__dict__.update(
+            state=state, turn=turn, observation=observation, rewards=rewards, ended=ended, invalid=invalid
         )
-        values["invalid"] = invalid
 
 
 @dataclass(frozen=True, kw_only=True)
