@@ -183,7 +183,7 @@ def test_an_encoder_is_trained_and_judges(tmp_path, kind, labels):
 
 def test_an_encoder_with_independent_labels_judges(tmp_path):
     encoder = small_encoder.write(tmp_path / "encoder")
-    names = {i: name for i, name in enumerate(TOXIC)}
+    names = dict(enumerate(TOXIC))
     module = load_module(
         transformers.AutoModelForSequenceClassification,
         encoder,

@@ -137,6 +137,11 @@ def vanished(address):
 
 BAD = {  # a kind of bad client: the status that is due, and one request
     "malformed field": (422, lambda at: posted(at, data={"caption": "x", "history": "["})),
+    "number beyond any float": (
+        422,
+        lambda at: posted(at, data={"caption": "x", "history": "[]", "img_features": f"[{'1' * 400}]"}),
+    ),
+    "text without end": (422, lambda at: posted(at, data={"caption": "is a " * 100_000, "history": "[]"})),
     "missing field": (422, lambda at: posted(at, data={"caption": "x"})),
     "oversized body": (413, lambda at: posted(at, content=b"history=" + b"x" * (5 << 20), headers=FORM)),
     "other content": (415, lambda at: posted(at, json={})),

@@ -19,11 +19,15 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     if arguments.task not in servers:
         known = ", ".join(sorted(servers))
         raise BadSetting(f"the task {arguments.task!r:.80} has no server; tasks with one: {known}")
-    task = by_name.task(arguments.task, (*arguments.overrides, *arguments.option))
+    of_task, of_agent = by_name.split((*arguments.overrides, *arguments.option))
+    task = by_name.task(arguments.task, of_task)
+    if of_agent and not arguments.agent:
+        raise BadSetting(f"{of_agent[0]} is an option of --agent, which is missing; add it or remove this")
+    agent = by_name.agent(arguments.agent, task, of_agent) if arguments.agent else None
     try:
         import uvicorn
 
-        app = registry.import_name(servers[arguments.task])(task)
+        app = registry.import_name(servers[arguments.task])(task, agent)
     except ImportError as error:
         raise MissingExtra("loquent serve", "serve") from error
     listening = _bound(arguments.port)

@@ -191,7 +191,8 @@ def _serve(commands: Any) -> None:
         "loquent serve dialogue --port 5000",
     )
     parser.add_argument("task", metavar="TASK", help="the task (dialogue)")
-    options(parser, "options of the task")
+    parser.add_argument("--agent", metavar="NAME", help="the agent that acts (default: one of the task's)")
+    options(parser)
     parser.add_argument(
         "--port", type=port, default=5000, metavar="N", help="the port; 0: a free one (default 5000)"
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadRow
+from loquent.tasks.dialogue.rules import MOST_CHARACTERS
 
 ANSWER, QUESTION = "fetch_a_bot_response", "fetch_q_bot_response"
 REWARD, RANK = "fetch_reward", "fetch_reward_rank"
@@ -24,26 +25,28 @@ PATHS = (STEP, STEP_RANK, ANSWER, QUESTION, REWARD, RANK)
 GREEDY = json.dumps({"inference": "greedy", "beamSize": 1})
 MOST_ROUNDS = 100
 MOST_NUMBERS = 1 << 16  # of the features of an image
+LARGEST = float(np.finfo(np.float32).max)
 History = tuple[tuple[str, str], ...]
 
 
 def fields(
     caption: str, history: Sequence[tuple[str, str]], question: str, image: NDArray[np.floating] | None
 ) -> dict[str, str]:
-    """The form fields of a request.
+    """The form fields of a request. Texts are cut at `rules.MOST_CHARACTERS`, the most that a server reads.
 
     Args:
         question: asked and not yet answered; "": none.
         image: f[width], the features; None leaves the field out.
     """
     speakers = [
-        {"speaker": speaker, "text": text}
+        {"speaker": speaker, "text": text[:MOST_CHARACTERS]}
         for pair in history
         for speaker, text in zip(("question", "answer"), pair, strict=True)
     ]
     if question:
-        speakers.append({"speaker": "question", "text": question})
-    found = {"history": json.dumps(speakers), "caption": caption, "generation_kwargs": GREEDY}
+        speakers.append({"speaker": "question", "text": question[:MOST_CHARACTERS]})
+    short = caption[:MOST_CHARACTERS]
+    found = {"history": json.dumps(speakers), "caption": short, "generation_kwargs": GREEDY}
     if image is not None:
         found["img_features"] = json.dumps([float(value) for value in image])
     return found
@@ -53,7 +56,7 @@ def history_of(text: str) -> tuple[History, str]:
     """The rounds of the field `history`, and the last question if it has no answer yet.
 
     Raises:
-        BadRow: the text is not a JSON list of alternating questions and answers.
+        BadRow: the text is not a JSON list of alternating questions and answers, or one is too long.
     """
     entries = _parsed("history", text)
     right = 'a list of {"speaker": "question" or "answer", "text": TEXT}, questions and answers in turn'
@@ -64,9 +67,16 @@ def history_of(text: str) -> tuple[History, str]:
         fits = isinstance(entry, dict) and entry.get("speaker") == speaker
         if not fits or not isinstance(entry.get("text"), str):
             raise BadRow(f"history[{number}] is {shown(entry)}; history must be {right}")
+        check_length(f"history[{number}]", entry["text"])
     texts = [entry["text"] for entry in entries]
     rounds = tuple(zip(texts[::2], texts[1::2], strict=False))
     return rounds, texts[-1] if len(texts) % 2 else ""
+
+
+def check_length(name: str, text: str) -> None:
+    """BadRow for a text of more than `rules.MOST_CHARACTERS` characters."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadRow(f"{name} has {len(text):,} characters; a text may have {MOST_CHARACTERS:,}")
 
 
 def image_of(text: str) -> NDArray[np.float32]:
@@ -79,10 +89,9 @@ def image_of(text: str) -> NDArray[np.float32]:
     ):
         right = f"a list of 1 to {MOST_NUMBERS:,} numbers"
         raise BadRow(f"img_features is {shown(values)}; it must be {right}")
-    image = np.array(values, dtype=np.float64)
-    if not (np.abs(image) < np.finfo(np.float32).max).all():
+    if not all(abs(value) < LARGEST for value in values):  # an integer may be too large for any float
         raise BadRow("img_features holds a number that is too large for 32 bits")
-    return image.astype(np.float32)
+    return np.array(values, dtype=np.float32)
 
 
 def check_settings(text: str) -> None:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from loquent.core.agent import Question, make
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
-from loquent.core.values import Record
-from loquent.errors import BadRow, BadSetting
+from loquent.core.values import EMPTY, Record
+from loquent.errors import BadRow, BadSetting, BrokenAgent
 from loquent.tasks.dialogue import protocol, rows
+from loquent.tasks.dialogue.lookup import Lookup
+from loquent.tasks.dialogue.players.remote import Remote
 from loquent.tasks.dialogue.players.seats import Player
 from loquent.tasks.dialogue.players.truthful import DISTANCE, PERCENTILE, Judge
 from loquent.tasks.dialogue.state import ANSWERING, ASKING, State
@@ -25,20 +27,22 @@ MEASURES = {
     protocol.RANK: PERCENTILE,
     protocol.STEP_RANK: PERCENTILE,
 }
-DECIMALS = 5  # by which the features of a request are compared with those of the task
 
 
 class Seats:
-    """The agents that a server speaks for; it keeps nothing of a request."""
+    """The agents that a server speaks for; it keeps nothing of a request.
 
-    def __init__(self, task: Dialogue, asker: str) -> None:
-        self.task = task
+    Args:
+        asker: the agent that asks.
+    """
+
+    def __init__(self, task: Dialogue, asker: Any) -> None:
+        self.task, self.asker = task, asker
         self.answerer = make(task.options.answerer, task, place="task.answerer")
         self.judges = {
             measure: make(task.options.judge, task, {"measure": measure}, place="task.judge")
             for measure in (PERCENTILE, DISTANCE)
         }
-        self.asker = make(asker, task, place="asker")
         for name, agent, kind in (
             (ANSWERER, self.answerer, Player),
             (JUDGE, self.judges[PERCENTILE], Judge),
@@ -46,11 +50,8 @@ class Seats:
         ):
             if not isinstance(agent, kind):
                 raise BadSetting(f"{name}: a server cannot use the agent {agent.name}; choose another one")
-        self.known = {
-            _mark(task.image(row.fields)): row.fields
-            for split in rows.everything(task.options).values()
-            for row in split
-        }
+        self.width = task.features(next(iter(rows.sizes(task.options)))).shape[1]
+        self.known = Lookup(task) if self.answerer.reads_row else None
 
     def respond(self, path: str, fields: Mapping[str, str]) -> Any:
         """The response to a request, a JSON value.
@@ -59,23 +60,26 @@ class Seats:
             BadRow: a field is missing or malformed. BadSetting: the answerer does not know the image.
         """
         caption = _field(fields, "caption")
+        protocol.check_length("caption", caption)
         history, question = protocol.history_of(_field(fields, "history"))
         protocol.check_settings(fields.get("generation_kwargs", "{}"))
         if path == protocol.QUESTION:
-            return self.asker.text(*_question(State(caption, stage=ASKING, history=history), AGENT, Record()))
+            return _text(self.asker, State(caption, stage=ASKING, history=history), AGENT, EMPTY)
         image = protocol.image_of(_field(fields, "img_features"))
-        width = self.task.features("train").shape[1]
-        if len(image) != width:
-            raise BadRow(f"img_features has {len(image)} numbers; images here have {width}")
+        if len(image) != self.width:
+            raise BadRow(f"img_features has {len(image)} numbers; images here have {self.width}")
         if path in (protocol.REWARD, protocol.RANK):
             return self._progress(MEASURES[path], caption, history, image)
         if not question:
             raise BadRow(
                 "history has no question without an answer at its end, so there is nothing to answer"
             )
-        row = self.known.get(_mark(image), Record(caption=caption, features=tuple(image.tolist())))
-        answer = self.answerer.text(
-            *_question(State(caption, stage=ANSWERING, history=history, question=question), ANSWERER, row)
+        row = None if self.known is None else self.known.row(image, caption)
+        answer = _text(
+            self.answerer,
+            State(caption, stage=ANSWERING, history=history, question=question),
+            ANSWERER,
+            Record(caption=caption, features=tuple(image.tolist())) if row is None else row,
         )
         if path == protocol.ANSWER:
             return answer
@@ -90,13 +94,16 @@ class Seats:
         return float(now - judge.measured(caption, history[:-1], image) if history else now)
 
 
-def _question(state: State, seat: str, row: Record) -> tuple[Question, State]:
+def _text(player: Player, state: State, seat: str, row: Record) -> str:
+    """What an agent says; a request that it cannot answer, such as one about an unknown image, is BadRow."""
     observation = Observation(state.question, seat=seat)
-    return Question("request", (), observation, Key(0, ("dialogue", "server")), state=state, row=row), state
-
-
-def _mark(image: NDArray[np.floating]) -> bytes:
-    return np.round(image.astype(np.float64), DECIMALS).tobytes()
+    asked = Question("request", (), observation, Key(0, ("dialogue", "server")), state=state, row=row)
+    try:
+        return player.text(asked, state)
+    except BrokenAgent as error:
+        if isinstance(player, Remote):  # the failure of another server
+            raise
+        raise BadRow(str(error)) from error
 
 
 def _field(fields: Mapping[str, str], name: str) -> str:

@@ -43,7 +43,7 @@ class Answerer(Player):
     """Gives the answer that a trained network finds most likely."""
 
     Options: ClassVar[type] = AnswererOptions
-    kind, seats = "dialogue/answerer", (ANSWERER,)
+    kind, seats, reads_row = "dialogue/answerer", (ANSWERER,), False
 
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)

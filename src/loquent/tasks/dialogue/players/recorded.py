@@ -44,10 +44,15 @@ class Recorded(Player):
         if seat == JUDGE:
             return self._progress(question, number if state.stage == JUDGING else 0)
         if seat == AGENT and self.options.stops and self.task.options.mode == AGENT_STOPS:
-            after = int(question.game.rsplit("#", 1)[1]) % (TURNS + 1)
+            episode = question.game.rpartition("#")[2]
+            if not episode.isdecimal():
+                raise BrokenAgent(
+                    f"{question.game}: stops=true needs episodes with a number, such as val-3#0"
+                )
+            after = int(episode) % (TURNS + 1)
             if number >= after and after < TURNS:
                 return STOP
-        dialog = question.row["dialog"]
+        dialog = question.row.get("dialog", ())
         if number >= len(dialog):
             raise BrokenAgent(
                 f"{question.game}: the row records {len(dialog)} rounds, and round {number + 1} is needed; "

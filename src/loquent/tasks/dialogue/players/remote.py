@@ -61,7 +61,7 @@ class Remote(Player):
     """
 
     Options: ClassVar[type] = RemoteOptions
-    kind, seats = "dialogue/remote", (AGENT, ANSWERER, JUDGE)
+    kind, seats, reads_row = "dialogue/remote", (AGENT, ANSWERER, JUDGE), False
 
     def __init__(self, task: Task, options: Any = None) -> None:
         super().__init__(task, options)

@@ -19,6 +19,7 @@ class Player(ABC):
     Options: ClassVar[type] = NoOptions
     kind: ClassVar[str]
     seats: ClassVar[tuple[str, ...]]  # the seats that it can take
+    reads_row: ClassVar[bool] = True  # as an answerer; False: it reads the features of the image only
 
     def __init__(self, task: Task, options: Any = None) -> None:
         self.name = self.kind

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from loquent.tasks.dialogue.rules import MOST_CHARACTERS
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF, OFF_TOPIC, UNKNOWN
 from loquent.tasks.dialogue.scenes.scene import Scene, caption, value_text
 
@@ -23,8 +24,12 @@ class Asked:
 
 
 def normalised(text: str) -> str:
-    """A text in lower case, with American spelling and single spaces, without marks."""
-    return " ".join(re.findall(r"[a-z0-9']+", text.lower().replace("colour", "color")))
+    """A text in lower case, with American spelling and single spaces, without marks.
+
+    It is read up to `rules.MOST_CHARACTERS`.
+    """
+    text = text[:MOST_CHARACTERS].lower().replace("colour", "color")
+    return " ".join(re.findall(r"[a-z0-9']+", text))
 
 
 def parse(text: str, subject: str) -> Asked | None:
@@ -40,7 +45,7 @@ def parse(text: str, subject: str) -> Asked | None:
         return exact[line]
     if line in _off_topic():
         return None
-    return _by_cues(line.split(), subject)
+    return _by_cues(line, subject)
 
 
 def answer(text: str, scene: Scene) -> str:
@@ -57,13 +62,13 @@ def answer(text: str, scene: Scene) -> str:
 
 def value_in(text: str, subject: str, number: int) -> int | None:
     """The number of the value of a property that an answer names; None: no value, or several."""
-    stated = DOMAIN_OF[subject].properties[number]
-    words = f" {normalised(text)} "
-    named = [
-        value
-        for value in range(len(stated.values))
-        if f" {normalised(value_text(stated, value, subject))} " in words
-    ]
+    return _value_in(normalised(text), subject, number)
+
+
+def _value_in(line: str, subject: str, number: int) -> int | None:
+    """`value_in` for a normalised text."""
+    words = f" {line} "
+    named = [value for value, name in enumerate(_values(subject, number)) if f" {name} " in words]
     return named[0] if len(named) == 1 else None
 
 
@@ -115,12 +120,18 @@ def _off_topic() -> dict[str, str]:
     return {normalised(text): answer for text, answer in OFF_TOPIC.items()}
 
 
-def _by_cues(words: list[str], subject: str) -> Asked | None:
-    properties = DOMAIN_OF[subject].properties
+@cache
+def _values(subject: str, number: int) -> tuple[str, ...]:
+    """The normalised names of the values of a property."""
+    stated = DOMAIN_OF[subject].properties[number]
+    return tuple(normalised(value_text(stated, value, subject)) for value in range(len(stated.values)))
+
+
+def _by_cues(line: str, subject: str) -> Asked | None:
+    properties, words = DOMAIN_OF[subject].properties, line.split()
     is_check = bool(words) and words[0] in CHECKS
     if is_check:
-        line = " ".join(words)
-        named = [(n, v) for n in range(len(properties)) if (v := value_in(line, subject, n)) is not None]
+        named = [(n, v) for n in range(len(properties)) if (v := _value_in(line, subject, n)) is not None]
         if len(named) == 1:
             return Asked(*named[0])
     scores = [sum(cue in words for cue in asked.cues) for asked in properties]
@@ -128,5 +139,5 @@ def _by_cues(words: list[str], subject: str) -> Asked | None:
     if best == 0 or scores.count(best) > 1:
         return None
     number = scores.index(best)
-    value = value_in(" ".join(words), subject, number) if is_check else None
+    value = _value_in(line, subject, number) if is_check else None
     return None if is_check and value is None else Asked(number, value)
