@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from loquent.core.guards.secret import bare
+from loquent.core.guards.secret import bare, is_plain
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record, plain
 from loquent.errors import BadSetting
@@ -92,13 +91,7 @@ class HttpOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        try:
-            parts = urlsplit(self.base_url)
-            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            valid = valid and not (parts.username or parts.password or parts.query or parts.fragment)
-        except ValueError:  # brackets that do not close, a port that is no number
-            valid = False
-        if not valid:
+        if not is_plain(self.base_url):
             raise BadSetting(
                 f"base_url = {bare(self.base_url)!r} must be an address such as http://127.0.0.1:8000/v1, "
                 "without user, password, query and fragment; name the variable of a key in api_key_variable"

@@ -216,6 +216,7 @@ def stub():
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
+                start.headers.append(dict(self.headers))
                 texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["inputs"]
                 seen.append(texts)
                 status, body = waiting.pop(0) if len(waiting) > 1 else waiting[0]
@@ -234,6 +235,7 @@ def stub():
         made.append(server)
         return f"http://127.0.0.1:{server.server_port}/", seen
 
+    start.headers = []
     yield start
     for server in made:
         server.shutdown()
@@ -300,9 +302,29 @@ def test_a_failing_classifier_is_named(stub, response, options, words):
     assert url in str(error.value)
 
 
-def test_addresses_are_checked():
-    with pytest.raises(BadSetting, match="url"):
-        make({"kind": "comments/remote", "model": "m", "url": "localhost"}, world())
+@pytest.mark.parametrize(
+    "url", ["localhost", "http://u:hunter2@h/", "http://h/?token=hunter2", "http://[::1", "http://h:99999"]
+)
+def test_addresses_are_checked(url):
+    with pytest.raises(BadSetting, match="url") as error:
+        make({"kind": "comments/remote", "model": "m", "url": url}, world())
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_key_is_sent_and_not_shown(stub, monkeypatch):
+    monkeypatch.setenv("CLASSIFIER_KEY", "hunter2-hunter2")
+    url, _ = stub((401, "no key hunter2-hunter2"))
+    with pytest.raises(BrokenAgent, match="status 401") as error:
+        played(world(moderator=remote(url, api_key_variable="CLASSIFIER_KEY")), 1)
+    assert "hunter2" not in str(error.value)
+    assert stub.headers[-1]["Authorization"] == "Bearer hunter2-hunter2"
+
+
+def test_a_failure_stops_the_other_requests(stub):
+    url, seen = stub((404, "nothing"), (503, "busy"))
+    with pytest.raises(BrokenAgent, match="status 404"):
+        played(world(moderator=remote(url, texts=1, concurrency=4), voter=""), 40)
+    assert len(seen) < 10
 
 
 @pytest.mark.data

@@ -130,14 +130,16 @@ def test_the_head_of_the_release_is_trained(roberta, tmp_path, kind, labels):
     for split in ("train", "test"):
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = loquent.task("comments", source="path", path=str(tmp_path))
-    settings = transformer.Settings(model=str(roberta), learning_rate=3e-3, epochs=4)
+    settings = transformer.Settings(model=str(roberta), learning_rate=3e-3, epochs=4, most_tokens=12)
     found = [transformer.train(task, tmp_path / name, About(kind), settings) for name in "ab"]
     assert found[0] == found[1], "the same seed gives the same network"
     assert found[0]["roc_auc"] > 0.95
     names = set(load_file(tmp_path / "a" / "model.safetensors"))
     assert {"layers.0.weight", "layers.0.bias", "layers.2.weight", "layers.2.bias"} <= names
     assert all(name.startswith(("model.", "layers.")) for name in names)
-    assert folders.load(str(tmp_path / "a")).labels == labels
+    classifier = folders.load(str(tmp_path / "a"))
+    assert classifier.labels == labels
+    assert classifier.probabilities.__self__.tokenizer.model_max_length == 12, "read as it was trained"
 
 
 def test_an_encoder_without_a_pooled_state_is_refused(tmp_path):

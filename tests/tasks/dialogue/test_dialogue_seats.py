@@ -73,6 +73,11 @@ def test_damaged_networks_are_refused(tmp_path):
     network.save(tmp_path / "b", network.Network(layers, (np.zeros(5, np.float32),)), {"role": "judge"})
     with pytest.raises(BadSetting, match="do not fit together"):
         network.load(tmp_path / "b", "judge")
+    network.save(
+        tmp_path / "d", network.Network(layers, (np.full(2, np.nan, np.float32),)), {"role": "judge"}
+    )
+    with pytest.raises(BadSetting, match="not finite"):
+        network.load(tmp_path / "d", "judge")
     (tmp_path / "a" / network.WEIGHTS).write_bytes(b"no")
     with pytest.raises(BadSetting, match="cannot be read"):
         network.load(tmp_path / "a", "judge")
@@ -200,21 +205,28 @@ def test_a_failing_server_is_named(stub, response, options, words):
 
 
 @pytest.mark.parametrize("response", [3, None, ["red"], {"answer": "red"}])
-def test_a_response_that_is_no_text_is_an_empty_answer(stub, response):
-    assert set(asked_remotely(stub((200, response)))) == {""}
+def test_an_answer_that_is_no_text_stops_the_run(stub, response):
+    with pytest.raises(BrokenAgent, match="it must be a text"):
+        asked_remotely(stub((200, response)))
 
 
-def test_a_judge_without_a_number(stub):
-    judge = Record(kind="dialogue/remote", model="m", url=stub((200, "good")).url)
+@pytest.mark.parametrize("response", ["good", "0.9", {"error": "busy"}, True, 10**400, 10**12])
+def test_a_judge_without_a_number_stops_the_run(stub, response):
+    """Its progress would count as 0, and the game as lost."""
+    judge = Record(kind="dialogue/remote", model="m", url=stub((200, response)).url)
     task = loquent.task("dialogue", judge=judge)
-    [game] = play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
-    assert (game.ended, task.total(game.rewards)) == ("out of turns", -9)
+    with pytest.raises(BrokenAgent, match="it must be a finite number"):
+        play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
 
 
-@pytest.mark.parametrize("url", ["localhost", "ftp://a", "http://", "http://a?b=c"])
+@pytest.mark.parametrize(
+    "url",
+    ["localhost", "ftp://a", "http://", "http://a?b=c", "http://u:hunter2@a", "http://[::1", "http://a b"],
+)
 def test_addresses_are_checked(url):
-    with pytest.raises(BadSetting, match="url"):
+    with pytest.raises(BadSetting, match="url") as error:
         make({"kind": "dialogue/remote", "model": "m", "url": url}, loquent.task("dialogue"))
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(("options", "words"), [({}, "needs model"), ({"model": ""}, "model is empty")])
@@ -222,6 +234,15 @@ def test_a_remote_seat_has_a_name(options, words):
     for kind, task in (("dialogue/remote", "dialogue"), ("comments/remote", "comments")):
         with pytest.raises(BadSetting, match=words):
             make({"kind": kind, "url": "http://127.0.0.1:9", **options}, loquent.task(task))
+
+
+def test_numbers_that_are_not_finite_have_no_rank():
+    """Compared with others they would be closer than all."""
+    task = loquent.task("dialogue")
+    judge = make("dialogue/guesser", task)
+    caption, image = task.rows("test")[0]["caption"], np.full(64, np.nan, np.float32)
+    with pytest.raises(BrokenAgent, match="not finite"):
+        judge.measured(caption, (), image)
 
 
 # the server, in a process of its own

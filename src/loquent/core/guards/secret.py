@@ -6,7 +6,7 @@ import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit
 
 from loquent.errors import BadSetting
 
@@ -59,6 +59,17 @@ def from_environment(variable: str) -> Secret:
 def bare(url: str) -> str:
     """An address without user, password, query and fragment, so that it may be shown."""
     return re.sub(r"[?#].*", "", without_user(url), flags=re.DOTALL)
+
+
+def is_plain(url: str) -> bool:
+    """Whether a text is an HTTP address without user, password, query and fragment, which may be shown."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is no number
+        return False
+    secret = parts.username or parts.password or parts.query or parts.fragment
+    return valid and not secret and not re.search(r"\s", url)
 
 
 def without_user(text: str) -> str:

@@ -79,6 +79,7 @@ def train(
     names = label_names(chosen, targets)
     heads = ("1",) if chosen.kind == UPVOTES else names
     tokenizer = load_tokenizer(settings.model, None)
+    tokenizer.model_max_length = min(settings.most_tokens, tokenizer.model_max_length)
     key = Key(settings.seed, ("comments", "transformer"))
     with borrowed(key.child("head")):
         module = _start(settings, dict(enumerate(heads)))

@@ -10,12 +10,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from loquent.core.agent import Question
-from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again
+from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, side_by_side
 from loquent.core.guards.json_files import shown
-from loquent.core.guards.secret import Secret
+from loquent.core.guards.secret import bare, from_environment, is_plain
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
@@ -43,6 +42,12 @@ class RemoteOptions:
         "exclude each other and sum to 1",
     )
     positive: str = setting("1", "seat voter: the label whose probability above 0.5 is an upvote")
+    api_key_variable: str = setting(
+        "",
+        "the environment variable that holds the key; empty: no key is sent. Never write a key in a setting",
+        transport=True,
+    )
+    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
     texts: int = setting(32, "the most texts of a request", low=1, transport=True)
     timeout: float = setting(60.0, "seconds for one attempt", low=0.01, transport=True)
     retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
@@ -55,9 +60,11 @@ class RemoteOptions:
         check_ranges(self)
         if not self.model:
             raise BadSetting("model is empty; it must be the name of what answers at the address")
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadSetting(f"url = {self.url!r:.80} must be an address such as http://127.0.0.1:8080/")
+        if not is_plain(self.url):
+            raise BadSetting(
+                f"url = {bare(self.url)!r:.80} must be an address such as http://127.0.0.1:8080/, without "
+                "user, password, query and fragment; name the variable of a key in api_key_variable"
+            )
 
 
 class Remote(Player):
@@ -68,10 +75,9 @@ class Remote(Player):
 
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
-        chosen = self.options
-        self.endpoint = Endpoint(
-            chosen.url, {"User-Agent": "loquent"}, chosen.timeout, chosen.max_bytes, Secret()
-        )
+        chosen, secret = self.options, from_environment(self.options.api_key_variable)
+        headers = {"User-Agent": "loquent", **secret.headers}
+        self.endpoint = Endpoint(chosen.url, headers, chosen.timeout, chosen.max_bytes, secret)
         self._label = label_of(chosen.labels, f"{self.name}: {chosen.url}", chosen.independent)
 
     def texts(self, seat: str, asked: Sequence[Question]) -> list[str]:
@@ -85,10 +91,14 @@ class Remote(Player):
         of = self._label if seat == MODERATOR else vote_of(chosen.positive, place)
         parts = [comments[first : first + size] for first in range(0, len(comments), size)]
 
-        async def everything() -> list[list[Opinion]]:
-            return await asyncio.gather(*(self._judged(part, asked[0].game) for part in parts))
+        room = asyncio.Semaphore(chosen.concurrency)
 
-        return [of(opinion) for part in self.endpoint.wait(everything()) for opinion in part]
+        async def bounded(part: list[str]) -> list[Opinion]:
+            async with room:
+                return await self._judged(part, asked[0].game)
+
+        opinions = self.endpoint.wait(side_by_side([bounded(part) for part in parts]))
+        return [of(opinion) for part in opinions for opinion in part]
 
     async def _judged(self, comments: list[str], game: str) -> list[Opinion]:
         retries = Retries(self.options.retries, self.options.pause)

@@ -85,6 +85,8 @@ def load(folder: Path, role: str) -> tuple[Network, dict[str, Any]]:
         )
     except (OSError, SafetensorError, KeyError) as error:
         raise BadSetting(f"{folder / WEIGHTS}: it cannot be read ({error}); {ADVICE}") from error
+    if not all(np.isfinite(layer).all() for layer in (*network.weights, *network.biases)):
+        raise BadSetting(f"{folder / WEIGHTS}: it has weights that are not finite; {ADVICE}")
     if not count or not _fits(network):
         raise BadSetting(f"{folder / WEIGHTS}: its layers do not fit together; {ADVICE}")
     return network, note

@@ -6,16 +6,17 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from loquent.core.agent import Answer, Question
-from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again
-from loquent.core.guards.secret import Secret
+from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, side_by_side
+from loquent.core.guards.json_files import shown
+from loquent.core.guards.secret import Secret, bare, is_plain
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, BrokenAgent
 from loquent.tasks.dialogue import protocol
-from loquent.tasks.dialogue.players.seats import Player, state_of
+from loquent.tasks.dialogue.players.seats import Player, state_of, written
+from loquent.tasks.dialogue.rules import LARGEST
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE
 
@@ -48,16 +49,17 @@ class RemoteOptions:
         check_ranges(self)
         if not self.model:
             raise BadSetting("model is empty; it must be the name of what answers at the address")
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise BadSetting(f"url = {self.url!r:.80} must be an address such as http://127.0.0.1:5000")
+        if not is_plain(self.url):
+            raise BadSetting(
+                f"url = {bare(self.url)!r:.80} must be an address such as http://127.0.0.1:5000, without "
+                "user, password, query and fragment"
+            )
 
 
 class Remote(Player):
     """Asks a server for the answer, the judge's number, or (seat agent) the next question.
 
-    A response that is no text, or for the judge no number, is an empty answer, which the task counts as
-    invalid.
+    A response that is no text, or for the judge no number, stops the run: a reward from it would be wrong.
     """
 
     Options: ClassVar[type] = RemoteOptions
@@ -81,7 +83,8 @@ class Remote(Player):
         """One answer per question; the requests run side by side.
 
         Raises:
-            BrokenAgent: the server failed at every attempt; the error has its address and status.
+            BrokenAgent: the server failed at every attempt, or its response has another form; the error has
+                its address.
         """
         return self.endpoints[AGENT].wait(self._answers(asked))
 
@@ -92,7 +95,7 @@ class Remote(Player):
             async with room:
                 return Answer(await self._ask(question, state_of(question)))
 
-        return list(await asyncio.gather(*map(bounded, asked)))
+        return await side_by_side([bounded(question) for question in asked])
 
     async def _ask(self, question: Question, state: State) -> str:
         seat = question.observation.seat
@@ -108,17 +111,23 @@ class Remote(Player):
                 Retries(self.options.retries, self.options.pause),
                 f"{self.name} (game {question.game}): {endpoint.url}",
             )
-        except TooLong:
-            return ""
-        return _text(response, seat)
+        except TooLong as error:
+            raise BrokenAgent(f"{self.name}: {endpoint.url}: {error}; raise max_bytes") from None
+        if seat == JUDGE and _is_number(response):
+            return written(float(response))
+        if seat != JUDGE and isinstance(response, str):
+            return response
+        wanted = "a finite number" if seat == JUDGE else "a text"
+        raise BrokenAgent(
+            f"{self.name} (game {question.game}): {endpoint.url} responded with {shown(response)}; it must "
+            f"be {wanted}"
+        )
 
     def text(self, question: Question, state: State) -> str:
         """The answer to one question."""
         return self.answer([question])[0].text
 
 
-def _text(response: Any, seat: str) -> str:
-    if seat == JUDGE:
-        is_number = isinstance(response, int | float) and not isinstance(response, bool)
-        return repr(response) if is_number else ""
-    return response if isinstance(response, str) else ""
+def _is_number(response: Any) -> bool:
+    """Whether a response is a number that a judge may give."""
+    return isinstance(response, int | float) and not isinstance(response, bool) and abs(response) < LARGEST
