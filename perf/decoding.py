@@ -70,6 +70,30 @@ def decoding(
     return {"checked": checked, **measuring.summary(sides, sum(lengths), "tokens")}
 
 
+def long(rounds: int, *, size: str = "small", device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
+    """Sampling of 64 answers of 384 tokens against four times 96 tokens, both ours.
+
+    Prompts have 64 tokens. The first tokens of long answers are those of short ones.
+    """
+    wide, few, times = (8, 6, 2) if size == "quick" else (64, 96, 4)
+    workloads.CONTEXT = 1024
+    module = workloads.network(size, device=device, dtype=dtype)
+    prompts = workloads.prompts(size, LIVE, wide)
+    keys = [Key(0, ("row", i)) for i in range(LIVE)]
+
+    def answers(new: int) -> list[list[int]]:
+        drawn = decode(module, prompts, keys, Decoding(max_new_tokens=new, live=LIVE), end=(), pad=0)
+        return [one.tokens.ids.tolist() for one in drawn]
+
+    short = answers(few)
+    assert [ids[:few] for ids in answers(few * times)] == short, "long answers begin with other tokens"
+    sides = measuring.alternate(
+        lambda: answers(few * times), lambda: [answers(few) for _ in range(times)], rounds
+    )
+    checked = f"the first {few} tokens of long answers are identical to short answers"
+    return {"checked": checked, **measuring.summary(sides, LIVE * few * times, "tokens")}
+
+
 @torch.no_grad()
 def agreement(
     module: Any, prompts: Sequence[list[int]], ours: list[list[int]], theirs: list[list[int]]

@@ -58,6 +58,14 @@ BENCHMARKS = {
         {"rows": 512, "ragged": True},
         5,
     ),
+    "decode-long": Benchmark(
+        "tokens a second of 384 new tokens against 96, both ours",
+        "decoding",
+        "long",
+        0.85,
+        {"size": "small"},
+        5,
+    ),
     "ppo-old-way-24": Benchmark(
         "a PPO iteration against RL4LMs' way, 24 new tokens", "learning", "old_way", 20, {"new": 24}, 5
     ),

@@ -32,6 +32,7 @@ def perf():
 
 NAMES = [
     "decode-equal",
+    "decode-long",
     "decode-top-k",
     "decode-own-forward",
     "decode-llama",

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from loquent.models.decode.last import Gives, Last
 from loquent.models.decode.prompts import PREFILL, distinct, passes
+from loquent.models.decode.single import empty, mixed, wider
 from loquent.pretrained import padded
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.forward import Pass
@@ -27,8 +28,8 @@ class Slots:
 
     A row that leaves costs nothing, and a prompt that joins writes only its own keys and values. Attention
     covers complete slots with unwritten columns hidden, because a product over contiguous slots is several
-    times faster than one over their written parts. Keys are stored as [rows, heads, width, columns], in which
-    the product of a single query reads memory in order.
+    times faster than one over their written parts. Keys and values are [rows, heads, columns, width], in a
+    memory order that suits the products (`single.empty`).
 
     A prompt that a slot holds is not read again: a row that joins copies it. A slot holds its prompt after
     its row has left, until another row takes it.
@@ -46,11 +47,12 @@ class Slots:
         self.columns, self.gives = columns, gives
         # the type of the keys and values that will be written
         dtype, device = type_of_products(module), module.device
-        self.values = [
-            torch.zeros(rows, heads, 0, width, dtype=dtype, device=device)
+        queries = module.config.num_attention_heads
+        layers = [
+            empty(rows, heads, width, shared=heads != queries, dtype=dtype, device=device)
             for heads, width in own.heads(self.trunk)
         ]
-        self.keys = [slots.transpose(2, 3) for slots in self.values]
+        self.keys, self.values = [keys for keys, _ in layers], [values for _, values in layers]
         self.mask = torch.zeros(rows, 1, 1, 0, dtype=module.dtype, device=device)  # -inf at hidden columns
         self.length = torch.zeros(rows, dtype=torch.long, device=device)
         self.row = torch.arange(rows, device=device)
@@ -96,7 +98,7 @@ class Slots:
         """Copy prompts of at most `width` tokens from some slots to others, which may be among them."""
         index = torch.tensor(slots, device=self.mask.device)
         for keys, values in zip(self.keys, self.values, strict=True):
-            keys[new, :, :, :width] = keys[index, :, :, :width]
+            keys[new, :, :width] = keys[index, :, :width]
             values[new, :, :width] = values[index, :, :width]
         self.held[new] = [self.held[number] for number in slots]
         length = torch.tensor([len(prompt or ()) for prompt in self.held[new]], device=index.device)
@@ -113,7 +115,7 @@ class Slots:
         ids, real = padded(prompts, self.pad, self.module.device)
         new, width, length = slice(first, first + len(ids)), ids.shape[1], real.sum(1)
         stores = [
-            (keys[new, :, :, :width].transpose(2, 3), values[new, :, :width])
+            (keys[new, :, :width], values[new, :, :width])
             for keys, values in zip(self.keys, self.values, strict=True)
         ]
         states = self.own.last_hidden(self.trunk, ids, (length - 1)[:, None], stores)[:, 0]
@@ -157,15 +159,15 @@ class Slots:
         """Make room for `used` columns, and for one more block."""
         more = min(used + BLOCK, self.columns) - self.mask.shape[3]
         if used > self.mask.shape[3]:
-            self.keys = [F.pad(slots, (0, more)) for slots in self.keys]
-            self.values = [F.pad(slots, (0, 0, 0, more)) for slots in self.values]
+            for layers in (self.keys, self.values):
+                for number, slots in enumerate(layers):  # one at a time: few are held twice
+                    layers[number] = wider(slots, more)
             self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
 
     def _attend(self, column: Tensor, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Write a key and a value for each row, and mix the values that its query may read."""
         n, heads = len(key), key.shape[1]
         keys, values = self.keys[layer][:n], self.values[layer][:n]
-        keys[self.row[:n], :, :, column], values[self.row[:n], :, column] = key.to(keys.dtype), value
+        keys[self.row[:n], :, column], values[self.row[:n], :, column] = key.to(keys.dtype), value
         query = query.view(n, heads, -1, query.shape[2])  # heads that share keys are computed together
-        weights = (torch.matmul(query, keys) + self.mask[:n]).softmax(-1)
-        return torch.matmul(weights, values).view(n, -1)
+        return mixed(query, keys, values, self.mask[:n]).reshape(n, -1)
