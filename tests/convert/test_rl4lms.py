@@ -450,6 +450,16 @@ SAME_OBJECTIVE = {  # a reward there, and its terms here
     "words, apply_avg: True, apply_best: 'True,', alpha: 0.4, weight_factor: 1.3, stemming: False}}": {
         "rouge_l_max": {"weight": 1.0, "limit": 50, "alpha": 0.4, "root": 1.3, "stem": False}
     },
+    "{id: common_gen_preference_model, args: {meteor_coeff: 0.5, device: cpu, model_type: 11b}}": {
+        "concept_preference": {
+            "weight": 1.0,
+            "path": "models/common_gen_preference",
+            "label": "good",
+            "include_prompt": False,
+            "meteor": 0.5,
+            "missing": 0.0,
+        }
+    },
     "{id: learned_reward, args: {model_name: a/b, label_ix: 0, include_prompt_for_eval: False}}": {
         "sentiment": {"weight": 1.0, "classifier": "a/b", "label": 0, "include_prompt": False}
     },
@@ -461,6 +471,16 @@ def test_a_reward_is_the_same_one(tmp_path, reward):
     found, made = converted(tmp_path, REWARDED.replace("REWARD", reward))
     assert {name: dict(options) for name, options in made.rewards.items()} == SAME_OBJECTIVE[reward]
     assert found.changed == []
+
+
+def test_the_preference_model_of_commongen_is_missing_and_not_the_reward(tmp_path):
+    """arXiv:2210.01241, appendix B.4.4: the reward exists, and its classifier is the user's."""
+    reward = "{id: common_gen_preference_model, args: {concept_penalty_coeff: 2.0}}"
+    found, made = converted(tmp_path, REWARDED.replace("REWARD", reward))
+    assert made.rewards["concept_preference"]["missing"] == 2.0
+    [note] = [note for note in found.missing if note.target.startswith("rewards")]
+    assert note.target == "rewards.concept_preference.path"
+    assert "objective=good_bad" in note.why
 
 
 def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
@@ -480,7 +500,6 @@ def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
 
 CHANGED = [
     ("reward_fn: REWARD", "", "reward_fn", "nothing but the KL penalty is learned"),
-    ("REWARD", "{id: common_gen_preference_model}", "reward_fn", "nothing but the KL penalty is learned"),
     ("REWARD", "{id: bleurt, args: {checkpoint: x}}", "reward_fn", "bleurt needs path"),
     ("REWARD", "{id: causal_perplexity}", "reward_fn", "there is no reward 'causal_perplexity'"),
     (

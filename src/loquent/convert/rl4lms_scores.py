@@ -21,6 +21,7 @@ from loquent.errors import BadSetting, UnknownName
 INTENTS = "rajkumarrrk/roberta-daily-dialog-intent-classifier"  # the classifier that RL4LMs names
 # the encoder that bert-score chooses for a language
 ENCODERS = {"en": "roberta-large", "de": "bert-base-multilingual-cased", "zh": "bert-base-chinese"}
+PREFERENCES = "models/common_gen_preference"  # the user puts a classifier there
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 STRINGIFIED = "references are read one by one; RL4LMs reads their list as one text, as legacy: true does"
 LOOSE = "legacy: true repeats what RL4LMs counts in addition: "
@@ -87,6 +88,17 @@ SCORES = {
     ),
     "parent": Score("parent"),
     "parent_totto": Score("parent"),
+    "common_gen_preference_model": Score(
+        "concept_preference",
+        {"meteor_coeff": "meteor", "concept_penalty_coeff": "missing"},
+        {"path": PREFERENCES, "label": "good", "include_prompt": False, "meteor": 0.0, "missing": 0.0},
+        free={
+            "device": "the device is that of the run",
+            "batch_size": "texts are batched by length",
+            "model_type": "rewards.concept_preference.path names the classifier",
+        },
+        remark="inflected forms of a concept count; RL4LMs looks for its letters in the answer",
+    ),
     "summaCZS": Score("summac_zs"),
     "summaCConv": Score("summac_conv"),
 }
@@ -109,6 +121,12 @@ def rewards(source: Source) -> dict[str, Any]:
             source.missing("reward_fn.id", "rewards.spice.jar", why)
             terms = _summed(source, name, "")
         else:
+            if name == "common_gen_preference_model":
+                why = (
+                    "the released code reads a T5 of 11 billion parameters; put a classifier of preferences "
+                    "there, such as `loquent reward` trains with objective=good_bad include_prompt=false"
+                )
+                source.missing("reward_fn.id", "rewards.concept_preference.path", why)
             terms = _term(source, name)
         for option in _open_options(source, "reward_fn.args"):
             source.changed(f"reward_fn.args.{option}", f"{name} has no such option in Loquent")
