@@ -93,6 +93,18 @@ def test_each_file_is_converted_and_loadable_and_names_exactly_what_is_missing(o
         assert [note.key for note in found.changed] == CHANGED.get(name, []), name
 
 
+def test_a_prompt_that_is_cut_on_the_right_loses_the_end_of_its_text(originals):
+    """On the left NarrativeQA loses its question."""
+    words = {}
+    for file in sorted(originals.glob("*/*ppo*.yml")):
+        found = rl4lms.convert(file, accept_changes=True)
+        words.setdefault(file.parent.name, set()).add(yaml.safe_load(found.text)["task"].get("source_words", 0))
+    assert words["narrative_qa"] == {338}
+    assert words["summarization"] == {348}
+    assert (words["totto"], words["iwslt2017"]) == ({189}, {84})
+    assert words["common_gen"] == words["dialog"] == {0}
+
+
 def test_the_page_has_the_counts():
     text = PAGE.read_text(encoding="utf-8")
     assert {name: count for name, count in COUNTS.items() if f"| {name} | {count} |" not in text} == {}

@@ -10,7 +10,7 @@ from loquent.bench.evidence import played
 from loquent.files.run_folder import RunFolder
 from loquent.training.train import train
 
-TASKS = ("cnn_daily_mail", "commongen", "daily_dialog", "imdb", "narrative_qa", "totto", "wmt16")
+TASKS = ("cnn_daily_mail", "commongen", "daily_dialog", "imdb", "iwslt2017", "narrative_qa", "totto", "wmt16")
 METHODS = ("zero_shot", "supervised", "ppo", "nlpo", "supervised_ppo", "supervised_nlpo")
 SMALL = ("task.limit=40", "decoding.live=16", "training.checkpoint_every=2")
 PAPER = {  # 2210.01241, tables 4, 11, 16, 22, 27, 29, 32: learning rate, first beta, target, answers, updates
@@ -19,6 +19,7 @@ PAPER = {  # 2210.01241, tables 4, 11, 16, 22, 27, 29, 32: learning rate, first 
     "cnn_daily_mail": ((2e-6, 0.001, 0.2, 51, 100), (2e-6, 0.01, 0.2, 51, 50)),
     "totto": ((2e-6, 0.001, 2.0, 51, 100), (5e-7, 0.01, 0.2, 51, 100)),
     "narrative_qa": ((2e-6, 0.001, 1.0, 102, 100), (5e-7, 0.001, 0.2, 51, 200)),
+    "iwslt2017": ((1e-6, 0.001, 0.2, 40, 50), (5e-7, 0.001, 0.2, 20, 100)),
     "wmt16": ((1e-6, 0.001, 0.2, 40, 50), (5e-7, 0.001, 0.2, 20, 100)),
     "daily_dialog": ((1e-6, 0.2, 0.5, 26, 100), (1e-6, 0.2, 0.5, 26, 50)),
 }
@@ -38,7 +39,10 @@ def test_a_recipe_has_the_settings_of_the_paper(task):
             assert (rl.learning_rate, rl.beta, rl.kl_target, run.episodes, run.updates) == expected
             assert (rl.epochs, rl.gamma, rl.lam, rl.clip, rl.kl_gain) == (5, 0.99, 0.95, 0.2, 0.2)
             if method == "nlpo":
-                assert (rl.top_p, rl.mu) == (0.5 if task == "wmt16" else 0.9, 5 if task == "imdb" else 20)
+                assert (rl.top_p, rl.mu) == (
+                    0.5 if task in ("wmt16", "iwslt2017") else 0.9,
+                    5 if task == "imdb" else 20,
+                )
             assert found.options.source in ("hub", "path")
     assert recipes.load(f"grue_{task}_zero_shot").training.updates == 0
 
@@ -106,3 +110,18 @@ def _weights(run):
     return load_file(
         sorted(RunFolder(run.folder).path.glob("checkpoints/update-*"))[-1] / "policy/model.safetensors"
     )
+
+
+def test_smoke_rewards_tables_by_their_metric():
+    assert set(recipes.load("grue_totto_ppo", profile="smoke").rewards) == {"meteor", "parent"}
+    assert "lexicon" not in str(recipes.load("grue_totto_ppo", profile="smoke").rewards)
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [("narrative_qa", 340), ("cnn_daily_mail", 350), ("totto", 190), ("wmt16", 85), ("iwslt2017", 85)],
+)
+def test_long_texts_lose_their_end_as_in_the_paper(task, words):
+    """Prompts that are cut on the left lose the question of NarrativeQA; the profile cpu has short texts."""
+    assert recipes.load(f"grue_{task}_ppo").options.source_words == words
+    assert recipes.load(f"grue_{task}_ppo", profile="cpu").options.source_words == 0

@@ -19,6 +19,7 @@ class Pool:
         prefix, part, suffix: the option before the prompt's part in braces, the part, and the option behind.
         pinned: whether the dataset names a copy of the hub and its commit.
         remark: how the rows differ.
+        words_per_token: of the long text in a prompt (T5's tokens); 0: there is none.
     """
 
     dataset: str
@@ -27,6 +28,7 @@ class Pool:
     suffix: tuple[str, str] = ("", "")
     pinned: bool = False
     remark: str = ""
+    words_per_token: float = 0.0
 
 
 POOLS = {
@@ -38,13 +40,21 @@ POOLS = {
         remark="outside train a row has all sentences of its set; RL4LMs has one of them",
     ),
     "cnn_daily_mail": Pool(
-        "cnn_daily_mail", ("prompt_prefix", ""), "{article}", ("prompt_suffix", ""), pinned=True
+        "cnn_daily_mail",
+        ("prompt_prefix", ""),
+        "{article}",
+        ("prompt_suffix", ""),
+        pinned=True,
+        words_per_token=0.68,
     ),
-    "totto": Pool("totto"),
+    "totto": Pool("totto", words_per_token=0.37),
     "narrative_qa": Pool(
-        "narrative_qa", pinned=True, remark="rows are those of the hub's copy, not of UnifiedQA's files"
+        "narrative_qa",
+        pinned=True,
+        remark="rows are those of the hub's copy, not of UnifiedQA's files",
+        words_per_token=0.66,
     ),
-    "iwslt2017en_de": Pool("iwslt2017", ("prompt_prefix", ""), "{source}"),
+    "iwslt2017en_de": Pool("iwslt2017", ("prompt_prefix", ""), "{source}", words_per_token=0.66),
     "daily_dialog": Pool("daily_dialog"),
     "dummy_pool": Pool("constant"),
 }
@@ -80,9 +90,27 @@ def task(source: Source, pool: str) -> dict[str, Any]:
     if pool == "commongen" and source.get(f"{KEY}.concept_separator_token", str, " ") != " ":
         source.changed(f"{KEY}.concept_separator_token", "concepts are joined by a space")
     source.same(f"{KEY}.concept_separator_token")
+    section |= _cut(source, found)
     if pool == "cnn_daily_mail":
         section |= _sizes(source)
     return section
+
+
+def _cut(source: Source, found: Pool) -> dict[str, Any]:
+    """The words of the long text, where RL4LMs cuts prompts on the right."""
+    sides = ("env.args.prompt_truncation_side", "tokenizer.truncation_side")
+    right = [side for side in sides if source.get(side, str, "left") == "right"]
+    tokens = source.get("env.args.max_prompt_length", int, source.get("tokenizer.max_length", int, None))
+    if not (right and tokens and found.words_per_token):
+        return {}
+    words = max(1, round(tokens * found.words_per_token))
+    why = (
+        f"RL4LMs cuts a prompt after {tokens} tokens; here its long text ends after {words} words, and a prompt "
+        "that is still too long loses tokens on the left"
+    )
+    for side in right:
+        source.taken(side, "task.source_words", why)
+    return {"source_words": words}
 
 
 def _prompt(source: Source, found: Pool) -> str:

@@ -18,7 +18,8 @@ from loquent.recipes.overrides import override
 
 Sections = Mapping[str, Mapping[str, Node]]
 
-NEED_TABLES = ("parent", "bleu_totto")  # metrics of tables, which most built-in rows do not have
+NEED_TABLES = ("parent", "bleu_totto")  # metrics of tables
+OF_TABLES = "totto"  # the only dataset whose built-in rows have tables
 SMOKE = (
     "training.updates=2",
     "training.episodes=4",
@@ -81,7 +82,9 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
     texts += _networks(algorithm)
     rows = _rows(sections, overrides)
     small = _algorithm(override(copy.deepcopy(root), overrides))
-    return (*SMOKE, *texts, *small, *rows, *_scores(sections, bool(rows)))
+    dataset = sections.get("task", {}).get("dataset")
+    without_tables = bool(rows) and (dataset is None or dataset.value != OF_TABLES)
+    return (*SMOKE, *texts, *small, *rows, *_scores(sections, without_tables))
 
 
 def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
@@ -120,7 +123,7 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
     return texts
 
 
-def _scores(sections: Sections, other_rows: bool) -> list[str]:
+def _scores(sections: Sections, without_tables: bool) -> list[str]:
     """Overrides of rewards and metrics that need absent networks, programs or tables.
 
     They get their default classifier, or the metric `lexicon` replaces them.
@@ -137,7 +140,7 @@ def _scores(sections: Sections, other_rows: bool) -> list[str]:
                     for key, value in DEFAULTS_OF_CLASSIFIER.items()
                     if key in options
                 ]
-            elif isinstance(of, str) and ":" not in of and (absent or (other_rows and of in NEED_TABLES)):
+            elif isinstance(of, str) and ":" not in of and (absent or (without_tables and of in NEED_TABLES)):
                 _check(section, name, node)
                 weight = f", weight: {options['weight'].bare()}" if "weight" in options else ""
                 texts.append(f"{section}.{name}={{of: lexicon{weight}}}")
