@@ -146,7 +146,7 @@ def write(folder: Path, collected: Results) -> None:
     if collected.suite.tallies:
         file, suite = folder / leaderboard.FILE, collected.suite
         found = leaderboard.ours(suite, collected.profile, collected.rows)
-        entries = leaderboard.merged(leaderboard.read(file, suite), found)
+        entries = leaderboard.merged(leaderboard.read(file, suite.whole or suite), found)
         content = leaderboard.as_json(suite, entries)
         atomic.write_text(file, json.dumps(content, allow_nan=False, indent=1))
         page = leaderboard.markdown(entries, suite, collected.profile)

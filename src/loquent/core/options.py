@@ -217,7 +217,10 @@ def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
     if hint is float:
         number = float(value) if value in ("inf", "-inf") else value
         fits = isinstance(number, int | float) and not isinstance(number, bool)
-        return fits, float(number) if isinstance(number, int | float) else number
+        try:
+            return fits, float(number) if isinstance(number, int | float) else number
+        except OverflowError:  # an integer of hundreds of digits
+            return False, number
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool), value
     if hint is str:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.bench.evidence.limits import limits
 from loquent.bench.evidence.rows import Row
-from loquent.bench.suite_schema import Suite
+from loquent.bench.suite_schema import SMOKE, Suite
 from loquent.core.guards import json_files
 from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting
@@ -26,6 +27,9 @@ from loquent.statistics.tables import ARROWS, number, text_table
 
 FILE, PAGE = "leaderboard.json", "leaderboard.md"
 FORMAT, VERSION, OURS = "loquent leaderboard", 1, "loquent"
+LONGEST = 300  # characters of a text
+NEEDED = ("task", "method", "column", "by", "profile")
+MARKUP = {**{mark: f"\\{mark}" for mark in "\\`*_[]#!~"}, "&": "&amp;", "<": "&lt;", ">": "&gt;"}
 HEAD = ("format", "version", "suite", "entries")
 
 
@@ -51,9 +55,22 @@ class Entry:
         check_ranges(self)
         if not math.isfinite(self.value):
             raise BadSetting(f"Entry.value = {self.value} is no number; leave the entry out")
-        for name in ("task", "method", "column", "by", "profile"):
-            if not getattr(self, name).strip():
-                raise BadSetting(f"Entry.{name} is empty; it must be a text")
+        for field in dataclasses.fields(self):
+            text = getattr(self, field.name)
+            if not isinstance(text, str):
+                continue
+            if not text.strip() and field.name in NEEDED:
+                raise BadSetting(f"Entry.{field.name} is empty; it must be a text")
+            if not text.isprintable() or text != text.strip() or len(text) > LONGEST:
+                raise BadSetting(
+                    f"Entry.{field.name} = {text!r:.80}; it must be one line of at most {LONGEST} printable "
+                    "characters, without spaces around it"
+                )
+        if self.rows > self.episodes:
+            raise BadSetting(
+                f"Entry.rows = {self.rows} of {self.episodes} episodes; an episode has one row, so give at "
+                "least as many episodes"
+            )
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -123,7 +140,7 @@ def ours(suite: Suite, profile: str, rows: Mapping[str, Row]) -> list[Entry]:
                 entries.append(
                     Entry(
                         task=table.title,
-                        method=row.name.partition("-")[2] or row.name,
+                        method=_method(row.name),
                         column=name,
                         value=interval.mean,
                         error=error,
@@ -140,40 +157,68 @@ def ours(suite: Suite, profile: str, rows: Mapping[str, Row]) -> list[Entry]:
     return entries
 
 
-def best(entries: Sequence[Entry], suite: Suite, profile: str) -> list[tuple[str, str, list[Entry]]]:
-    """For each task its first column with a direction and the entries of this profile, the best first."""
+@dataclass(frozen=True)
+class Board:
+    """The entries of a task in one column on the same data, the best first."""
+
+    task: str
+    column: str
+    data: str
+    ranked: tuple[Entry, ...]
+
+
+def boards(entries: Sequence[Entry], suite: Suite, profile: str) -> list[Board]:
+    """For each task its first column with a direction, and the entries of this profile in it.
+
+    Entries on other data than the suite's own are not comparable: each data has a board of its own, after
+    that of the suite.
+    """
     found = []
     for table in suite.task_tables:
         own = [entry for entry in entries if entry.task == table.title and entry.profile == profile]
         columns = (name for name, column in suite.columns.items() if column.higher is not None)
         column = next((name for name in columns if any(entry.column == name for entry in own)), "")
-        if column:
-            sign = -1.0 if suite.columns[column].higher else 1.0
-            ranked = sorted(
-                (entry for entry in own if entry.column == column), key=lambda entry: sign * entry.value
-            )
-            found.append((table.title, column, ranked))
+        if not column:
+            continue
+        sign = -1.0 if suite.columns[column].higher else 1.0
+        by_data: dict[str, list[Entry]] = {}
+        listed = sorted(
+            (entry for entry in own if entry.column == column), key=lambda entry: entry.by != OURS
+        )
+        for entry in listed:
+            by_data.setdefault(entry.data, []).append(entry)
+        for data, same in by_data.items():
+            ranked = sorted(same, key=lambda entry: sign * entry.value)
+            found.append(Board(table.title, column, data, tuple(ranked)))
     return found
 
 
 def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
-    """The page leaderboard.md: a table for each task, the best entry first."""
-    parts = [f"# Leaderboard of {suite.name}, profile {profile}"]
-    for task, column, ranked in best(entries, suite, profile):
+    """The page leaderboard.md: a table for each task and each data, the best entry first."""
+    parts, before = [f"# Leaderboard of {suite.name}, profile {profile}"], ""
+    for board in boards(entries, suite, profile):
         body = [
             [
-                entry.method,
+                _shown(entry.method),
                 number(entry.value) + ("" if entry.error is None else f" ± {number(entry.error)}"),
-                entry.by,
+                _shown(entry.by),
                 *(str(count) for count in (entry.seeds, entry.episodes, entry.rows)),
-                entry.data,
+                _shown(entry.data),
             ]
-            for entry in ranked
+            for entry in board.ranked
         ]
-        arrow = ARROWS[suite.columns[column].higher]
-        heads = ["", column.replace("_", " ") + arrow, "by", "seeds", "episodes", "rows", "task"]
-        parts += ["", f"## {task}", "", text_table(heads, body)]
+        arrow = ARROWS[suite.columns[board.column].higher]
+        heads = ["", board.column.replace("_", " ") + arrow, "by", "seeds", "episodes", "rows", "task"]
+        data = f"data {_shown(board.data)}" if board.data else "data that is not named"
+        head = [f"## {board.task}"] if board.task != before else [f"### {board.task}, {data}"]
+        parts += ["", *head, "", text_table(heads, body)]
+        before = board.task
     return "\n".join(parts) + "\n"
+
+
+def _shown(text: str) -> str:
+    """A text as Markdown shows it: nothing in it is markup. `text_table` escapes its bars."""
+    return "".join(MARKUP.get(mark, mark) for mark in text)
 
 
 def _entry(path: Path, i: int, item: Any, suite: Suite) -> Entry:
@@ -181,8 +226,30 @@ def _entry(path: Path, i: int, item: Any, suite: Suite) -> Entry:
     if not isinstance(item, dict):
         raise BadSetting(f"{place} must be an object, got {json_files.shown(item)}")
     entry: Entry = from_values(Entry, item, "entry", place)
-    if entry.column not in suite.columns:
+    titles = {table.title: table for table in suite.task_tables}
+    directed = {name: column for name, column in suite.columns.items() if column.higher is not None}
+    for name, known in (
+        ("task", titles),
+        ("profile", {**suite.profiles, SMOKE: None}),
+        ("column", directed),
+    ):
+        if getattr(entry, name) not in known:
+            raise BadSetting(
+                f"{place}: {name} must be one of {', '.join(known)}, got {getattr(entry, name)!r}"
+            )
+    metric = directed[entry.column].metric
+    low, high = limits(metric, ())
+    if not low <= entry.value <= high:
+        raise BadSetting(f"{place}: value = {entry.value:g}; a mean of {metric} is from {low:g} to {high:g}")
+    methods = [_method(cell) for cell in titles[entry.task].cells]
+    if entry.by.casefold() == OURS and (entry.by != OURS or entry.method not in methods):
         raise BadSetting(
-            f"{place}: column must be a column of the suite, got {entry.column!r}; {', '.join(suite.columns)}"
+            f"{place}: by = {entry.by!r} is kept for the suite's own runs, whose methods are "
+            f"{', '.join(methods)}, got {entry.method!r}; write a name of your own"
         )
     return entry
+
+
+def _method(cell: str) -> str:
+    """The method of a cell, whose name is TASK-METHOD."""
+    return cell.partition("-")[2] or cell
