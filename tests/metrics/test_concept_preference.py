@@ -1,5 +1,8 @@
 """The reward of CommonGen after preferences, on a tiny network of preferences."""
 
+import json
+import shutil
+
 import pytest
 import tiny_networks
 
@@ -61,3 +64,20 @@ def test_a_score_depends_on_its_sample_alone(model):
     assert turned[::-1] == pytest.approx(whole)
     with pytest.raises(BadSetting):
         concept_preference(Context(), meteor=-1.0, **model)
+
+
+def test_a_reward_model_is_asked_in_the_form_of_its_training(model, tmp_path):
+    """A note of `loquent reward` says the form; one of another program says nothing."""
+    path = shutil.copytree(model["path"], tmp_path / "model")
+    options = model | {"path": str(path)}
+    note = {"objective": "good_bad", "mean": 0.0, "include_prompt": False}
+    (path / "reward.json").write_text(json.dumps(note))
+    with pytest.raises(BadSetting, match="trained with include_prompt = false, and would be asked with true"):
+        concept_preference(Context(), wordnet="none", **options)
+    assert concept_preference(Context(), wordnet="none", include_prompt=False, **options)
+    assert classifier(Context(), **options)
+    (path / "reward.json").write_text(json.dumps(note | {"include_prompt": True}))
+    with pytest.raises(BadSetting, match="set include_prompt to true"):
+        classifier(Context(), **options)
+    (path / "reward.json").write_text('{"reward": 1}')
+    assert classifier(Context(), **options)

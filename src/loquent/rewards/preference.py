@@ -92,7 +92,8 @@ def concept_preference(context: Context, options: ConceptPreferenceOptions) -> C
     """METEOR plus a preference that missing concepts divide. Needs loquent[train,metrics] and a classifier.
 
     Raises:
-        MissingExtra: NLTK is not installed. BadSetting: there is no WordNet at `wordnet`.
+        MissingExtra: NLTK is not installed. BadSetting: there is no WordNet at `wordnet`, or `loquent
+            reward` trained the classifier with another `include_prompt`.
     """
     return ConceptPreference(
         meteor(context, wordnet=options.wordnet),

@@ -17,7 +17,7 @@ from loquent.core.metric import Context, Measured
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
-from loquent.errors import BadCheckpoint, BadModel
+from loquent.errors import BadCheckpoint, BadModel, BadSetting
 from loquent.files import saved_state
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
@@ -109,3 +109,23 @@ def read_note(folder: Path) -> Note:
             f"{folder / NOTE}: objective = {objective!r:.40}; it must be one of {', '.join(LABELS)}"
         )
     return note
+
+
+def check_form(path: str, include_prompt: bool) -> None:
+    """Check that a classifier is asked about texts in the form in which `loquent reward` trained it.
+
+    Other classifiers, whose folders have no such note, are not checked.
+
+    Raises:
+        BadSetting: `include_prompt` differs from that of the training.
+    """
+    try:
+        note = read_note(Path(path)) if (Path(path) / NOTE).is_file() else None
+    except BadModel:
+        return
+    if note is not None and note.include_prompt != include_prompt:
+        has, wants = (str(value).lower() for value in (note.include_prompt, include_prompt))
+        raise BadSetting(
+            f"{path} was trained with include_prompt = {has}, and would be asked with {wants}; set "
+            f"include_prompt to {has}"
+        )

@@ -14,6 +14,7 @@ from loquent.core.task import Row
 from loquent.errors import BadModel
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
+from loquent.metrics.semantic.preference_model import check_form
 from loquent.metrics.text import judged
 
 OVER: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": fmean}
@@ -204,7 +205,12 @@ def embedding_similarity(context: Context, options: SimilarityOptions) -> Embedd
 
 @takes(ClassifierOptions)
 def classifier(context: Context, options: ClassifierOptions) -> LabelProbability:
-    """The probability of a label. Needs loquent[train] and a classifier's folder or name."""
+    """The probability of a label. Needs loquent[train] and a classifier's folder or name.
+
+    Raises:
+        BadSetting: `loquent reward` trained the classifier with another `include_prompt`.
+    """
+    check_form(options.path, options.include_prompt)
     return LabelProbability(
         options.classifier("left"), options.label, options.include_prompt, options.token_budget
     )
