@@ -81,6 +81,21 @@ BENCHMARKS = {
     "ppo-t5-modern-loop": Benchmark(
         "the same for a T5-shaped encoder-decoder", "learning", "modern_pair_loop", 1.3, {}, 5
     ),
+    **{
+        f"full-{shape}-{algorithm}": Benchmark(
+            f"{algorithm.upper()} with a model of {about}",
+            "full_size",
+            "iteration",
+            target,
+            {"shape": shape, "algorithm": algorithm, "size": "gpt2"},
+            3,
+        )
+        for shape, about, target in (
+            ("gpt2", "GPT-2 small's size against RL4LMs' way", 35),
+            ("t5", "T5-base's layers and width against a plain modern loop", 1.3),
+        )
+        for algorithm in ("ppo", "nlpo")
+    },
     "ppo-trl": Benchmark(
         "a PPO iteration against TRL 1.12's, separate value networks", "learning", "against_trl", 1.5, {}, 5
     ),

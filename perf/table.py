@@ -25,6 +25,7 @@ STEPS = ["core/task.py", "core/live.py", "adapters"]
 MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "decode": MODELS,
     "ppo": [*LEARNING, "algorithms/policy_gradient"],
+    "full": [*LEARNING, "algorithms/policy_gradient"],
     "grpo": [*LEARNING, "algorithms/policy_gradient"],
     "memory": [*LEARNING, "algorithms/policy_gradient"],
     "ilql-acting": [*MODELS, "models/values"],

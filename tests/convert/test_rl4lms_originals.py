@@ -98,7 +98,9 @@ def test_a_prompt_that_is_cut_on_the_right_loses_the_end_of_its_text(originals):
     words = {}
     for file in sorted(originals.glob("*/*ppo*.yml")):
         found = rl4lms.convert(file, accept_changes=True)
-        words.setdefault(file.parent.name, set()).add(yaml.safe_load(found.text)["task"].get("source_words", 0))
+        words.setdefault(file.parent.name, set()).add(
+            yaml.safe_load(found.text)["task"].get("source_words", 0)
+        )
     assert words["narrative_qa"] == {338}
     assert words["summarization"] == {348}
     assert (words["totto"], words["iwslt2017"]) == ({189}, {84})

@@ -70,6 +70,15 @@ def test_the_watch_speaks_before_gold_has_lost_half_of_its_gain():
     assert over_optimization.warned(still) is None  # the proxy does not rise
 
 
+def test_gold_that_never_rose_has_lost_no_share_of_a_gain():
+    points = [Point(i, i / 2, float(i), -i / 10 + 0.01 * (-1) ** i) for i in range(20)]
+    points[0] = Point(0, 0.0, 0.0, 1.0)
+    found = over_optimization.warned(points)
+    assert found is not None
+    assert found.lost is None
+    assert "Infinity" not in json.dumps(over_optimization.as_json(points, found))
+
+
 def test_the_figure_shows_gold_proxy_and_warning():
     runs = {"beta 0": hump(41, 20), "beta <0.1>": hump(41, 60)}
     found = {name: over_optimization.warned(points) for name, points in runs.items()}

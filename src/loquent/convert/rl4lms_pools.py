@@ -105,8 +105,8 @@ def _cut(source: Source, found: Pool) -> dict[str, Any]:
         return {}
     words = max(1, round(tokens * found.words_per_token))
     why = (
-        f"RL4LMs cuts a prompt after {tokens} tokens; here its long text ends after {words} words, and a prompt "
-        "that is still too long loses tokens on the left"
+        f"RL4LMs cuts a prompt after {tokens} tokens; here its long text ends after {words} words, and a "
+        "prompt that is still too long loses tokens on the left"
     )
     for side in right:
         source.taken(side, "task.source_words", why)

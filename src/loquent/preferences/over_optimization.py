@@ -31,10 +31,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Warned:
-    """The first evaluation at which the watch speaks, and the share of its gain that gold has lost there."""
+    """The first evaluation at which the watch speaks, and the share of its gain that gold has lost there.
+
+    `lost` is None if gold has gained nothing.
+    """
 
     update: int
-    lost: float
+    lost: float | None
 
 
 def preferences(
@@ -93,7 +96,7 @@ def warned(points: Sequence[Point]) -> Warned | None:
         )
         if fell:
             gain = max(gold) - gold[0]
-            return Warned(seen[-1].update, (max(gold) - gold[-1]) / gain if gain else math.inf)
+            return Warned(seen[-1].update, (max(gold) - gold[-1]) / gain if gain else None)
     return None
 
 
