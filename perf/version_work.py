@@ -77,6 +77,30 @@ def prefill(size: str, *, rows: int = 128, wide: int = 512) -> Work:
     return run
 
 
+def paired_prefill(size: str, *, rows: int = 32, wide: int = 512) -> Work:
+    """One join of long prompts in an encoder-decoder; `rise_mb` is how far memory rises in it."""
+    from pathlib import Path
+
+    from memory import memory
+
+    from loquent.models.decode.rows import rows_of
+    from loquent.pretrained.pairs import source_ids
+
+    module = workloads.network(size, "t5")
+    prompts = [[*source_ids(ids), 0] for ids in workloads.prompts(size, rows, wide)]
+
+    @torch.inference_mode()
+    def run() -> dict[str, Any]:
+        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+        start = memory("VmRSS")
+        logits = rows_of(module, 0, rows, wide).join(prompts).logits
+        assert logits is not None
+        rise = (memory("VmHWM") - start) / 2**20
+        return {"draws": logits.argmax(1).tolist(), "numbers": logits.amax(1).tolist(), "rise_mb": rise}
+
+    return run
+
+
 def learning(size: str, *, episodes: int = 32, wide: int = 64, new: int = 48) -> Work:
     """One epoch of PPO on the same prepared episodes, again and again."""
     settings = Settings(new=new, epochs=1)
@@ -152,6 +176,7 @@ WORK: dict[str, Callable[[], Work]] = {
     "equal-prompts": partial(decoding, "small", rows=64, answers=8, wide=512, new=48),
     "long-prompts": partial(decoding, "small", rows=128, wide=512, new=8),
     "prefill": partial(prefill, "small"),
+    "prefill-t5": partial(paired_prefill, "small"),
     "answers-96": partial(decoding, "small", new=96),
     "answers-384": partial(decoding, "small", new=384),
 }

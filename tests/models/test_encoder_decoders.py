@@ -11,8 +11,8 @@ from small_models import batch_of, drawn, keys_of
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
+from loquent.models.decode import paired, twins
 from loquent.models.decode import rows as rows_module
-from loquent.models.decode import twins
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.score.tokens import action_scores
 from loquent.models.trie import Trie
@@ -114,6 +114,27 @@ def test_the_encoder_reads_each_different_prompt_once(kind):
     read.clear()
     action_scores(module, batch_of(prompts, answers, VOCABULARY))
     assert read == [3], "and once a pass of scoring"
+
+
+@EVERY
+@pytest.mark.parametrize("budget", [1, 9, 24, 10_000])
+def test_answers_to_prompts_read_in_passes_are_the_same(kind, budget, monkeypatch):
+    """Prompts with up to eight ids for the encoder, among them equal ones; their order is mixed."""
+    module, different = MODELS[kind](), prompts_of(9)
+    prompts = [different[i] for i in (0, 1, 1, 2, 8, 3, 4, 5, 6, 5, 7, 0)]
+    settings, more = {"max_new_tokens": 6, "live": 12}, {"vocabulary": VOCABULARY}
+    expected = drawn(module, prompts, settings, more, end=(), pad=0)
+    shapes = []
+    module.get_encoder().register_forward_pre_hook(
+        lambda _, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    monkeypatch.setattr(paired, "PREFILL", budget)
+    found = drawn(module, prompts, settings, more, end=(), pad=0)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.tokens.ids.tolist() == theirs.tokens.ids.tolist()
+        assert np.abs(ours.tokens.drawn_logprob - theirs.tokens.drawn_logprob).max() < 1e-9
+    assert all(rows == 1 or rows * width <= budget for rows, width in shapes)
+    assert len(shapes) == {1: 9, 9: 9, 24: 3, 10_000: 1}[budget], shapes
 
 
 UNSEEN = {

@@ -267,12 +267,16 @@ def _kept_states(encoder: Any, source: Tensor, real: Tensor) -> Tensor:
 
 
 def encoded(
-    module: Any, source: Int64[Tensor, "S L"], real: Bool[Tensor, "S L"]
+    module: Any, source: Int64[Tensor, "S L"], real: Bool[Tensor, "S L"], budget: int | None = None
 ) -> tuple[Float[Tensor, "S L H"], Bool[Tensor, "S L"]]:
     """The encoder's last hidden states of sources, and where they are real; equal sources are read once.
 
     In training mode each source is read on its own, because dropout differs. A frozen encoder
     (`freeze_encoder`) reads a source once for all passes.
+
+    Args:
+        budget: the most padded tokens of one pass in evaluation mode, or a single source; by default all
+            sources are read in one pass.
     """
     encoder = module.get_encoder()
     if getattr(encoder, "reads_once", False) and not module.training:
@@ -280,7 +284,25 @@ def encoded(
     if module.training or len(source) == 1:
         return _encoder(module, source, real), real
     different, places = torch.unique(torch.where(real, source, -1), dim=0, return_inverse=True)
-    return _encoder(module, different.clamp(min=0), different >= 0)[places], real
+    if budget is None:
+        return _encoder(module, different.clamp(min=0), different >= 0)[places], real
+    return _in_passes(module, different, places, max(1, budget // different.shape[1])), real
+
+
+def _in_passes(module: Any, different: Tensor, places: Tensor, size: int) -> Tensor:
+    """The encoder's states of the sources at `places` among `different` ones, -1 where they are padded.
+
+    One pass reads at most `size` sources.
+    """
+    states: Any = None
+    for start in range(0, len(different), size):
+        ids = different[start : start + size]
+        part = _encoder(module, ids.clamp(min=0), ids >= 0)
+        rows = ((places >= start) & (places < start + len(ids))).nonzero()[:, 0]
+        states = part.new_empty(len(places), *part.shape[1:]) if states is None else states
+        states[rows] = part[places[rows] - start]
+    found: Tensor = states
+    return found
 
 
 def decoded(

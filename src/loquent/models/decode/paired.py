@@ -1,6 +1,7 @@
 """The live rows of an encoder-decoder model or of its trunk, with a cache.
 
-The encoder reads each different prompt once, when it joins. Decoders count positions from the columns of
+The encoder reads each different prompt once, when it joins, and long prompts in passes of at most `PREFILL`
+padded tokens. Decoders count positions from the columns of
 their cache, so rows that joined together form a cohort with a cache of its own, and no row has padding.
 """
 
@@ -15,6 +16,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from loquent.models.decode.cache import Slab
 from loquent.models.decode.last import Gives, Last
+from loquent.models.decode.prompts import PREFILL
 from loquent.pretrained import head, padded, pairs
 
 
@@ -29,7 +31,7 @@ class Cohort:
     def __init__(self, module: Any, rows: Tensor, sources: list[list[int]], pad: int) -> None:
         self.module, self.rows = module, rows
         ids, real = padded(sources, pad, module.device)
-        self.memory, self.real = pairs.encoded(module, ids, real)
+        self.memory, self.real = pairs.encoded(module, ids, real, PREFILL)
         self.cache = EncoderDecoderCache(*(DynamicCache(config=module.config) for _ in range(2)))
         self.slabs = [self.slab() for _ in self.cache.self_attention_cache.layers]
         self.cache.self_attention_cache.layers = [*self.slabs]
