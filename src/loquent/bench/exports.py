@@ -192,6 +192,7 @@ def as_json(results: Results) -> dict[str, Any]:
             title: {name: [point._asdict() for point in points] for name, points in lines.items()}
             for title, lines in results.curves.items()
         },
+        "stopping": {folder: stopped.as_json() for folder, stopped in results.stopped.items()},
         "failures": dict(results.failures),
         "notes": list(results.notes),
         "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],

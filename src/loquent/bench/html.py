@@ -8,6 +8,7 @@ from importlib import resources
 from loquent.bench import pages
 from loquent.bench.evidence import texts
 from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.stopping import HEADS
 from loquent.bench.evidence.tallies import means
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
@@ -70,6 +71,7 @@ def page(results: Results) -> str:
             *_tallies(results),
             *_figures(results, ids),
             *_sets(results),
+            *_stopped(results),
             *_verdicts(results),
             *_failures(results),
             "</body></html>",
@@ -219,6 +221,16 @@ def _sets(results: Results) -> Iterator[str]:
         "<tr>" + "".join(f"<td>{safe(text)}</td>" for text in row) + "</tr>"
         for row in pages.set_rows(results)
     )
+    yield "</tbody></table></div>"
+
+
+def _stopped(results: Results) -> Iterator[str]:
+    if not results.stopped:
+        return
+    yield f'<h2>{safe(pages.STOPPED)}</h2><div class="wide"><table><thead><tr>'
+    yield "".join(f"<th>{safe(head)}</th>" for head in HEADS) + "</tr></thead><tbody>"
+    for folder, stopped in results.stopped.items():
+        yield "<tr>" + "".join(f"<td>{safe(text)}</td>" for text in stopped.cells(folder)) + "</tr>"
     yield "</tbody></table></div>"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from loquent.bench.evidence import visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.stopping import HEADS
 from loquent.bench.evidence.tallies import OnTask
 from loquent.bench.evidence.texts import (
     BOTH,
@@ -32,6 +33,8 @@ from loquent.machine.version import __version__
 from loquent.statistics import two_way
 from loquent.statistics.intervals import LEVEL
 from loquent.statistics.tables import ARROWS, number, text_table
+
+STOPPED = "Where training stopped"
 
 
 def tables(results: Results) -> tuple[Table, ...]:
@@ -188,6 +191,9 @@ def markdown(results: Results) -> str:
             "",
             text_table([*set_heads(results)], [list(row) for row in set_rows(results)]),
         ]
+    if results.stopped:
+        body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
+        parts += ["", f"## {STOPPED}", "", text_table(HEADS, body)]
     if results.verdicts:
         parts += ["", "## Claims of the paper", "", number_caution(results), "", *_verdicts(results)]
     if results.failures:

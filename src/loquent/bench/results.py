@@ -10,6 +10,7 @@ from loquent.bench import published
 from loquent.bench.evidence import tallies, verdicts
 from loquent.bench.evidence.across import Across, across
 from loquent.bench.evidence.rows import Row, row
+from loquent.bench.evidence.stopping import Stopped
 from loquent.bench.evidence.verdicts import Verdict
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.suite_schema import Suite
@@ -37,6 +38,9 @@ class Results:
     """Means over seeds, by figure and cell."""
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Figures of the sets of recorded episodes, in the suite's order."""
+
+    stopped: Mapping[str, Stopped] = field(default_factory=dict)
+    """Where early stopping ended runs, by the run's folder."""
 
     @property
     def across(self) -> Across | None:
@@ -79,6 +83,7 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
         curves=_curves(suite, plan, outcomes),
+        stopped={folders[key]: one.stopped for key, one in outcomes.items() if one.stopped is not None},
         sets={
             name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None
         },

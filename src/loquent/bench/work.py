@@ -18,8 +18,9 @@ import torch
 
 from loquent import recipes
 from loquent.bench import collecting, ranking
-from loquent.bench.evidence import played
+from loquent.bench.evidence import played, stopping
 from loquent.bench.evidence.played import Played
+from loquent.bench.evidence.stopping import Stopped
 from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
 from loquent.core.agent import make as make_agent
@@ -52,6 +53,7 @@ class Outcome:
         logged: the last line of the run's metrics.jsonl.
         figures: the figures of a set of recorded episodes, which has no evaluation.
         played: the numbers of the episodes of the evaluation; None if they cannot be read.
+        stopped: where early stopping ended the run; None if it has none.
     """
 
     key: str
@@ -65,6 +67,7 @@ class Outcome:
     logged: Mapping[str, Any] = EMPTY
     figures: Mapping[str, Any] | None = None
     played: Played | None = None
+    stopped: Stopped | None = None
 
 
 def finished(job: Job | SetJob) -> Outcome | None:
@@ -104,6 +107,7 @@ def finished(job: Job | SetJob) -> Outcome | None:
         threads=threads,
         logged=_last_line(job.folder),
         played=numbers,
+        stopped=stopping.read(RunFolder(job.folder), job.recipe, evaluation),
     )
 
 
@@ -149,6 +153,7 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
             threads=torch.get_num_threads(),
             logged=_last_line(job.folder),
             played=played.read(RunFolder(job.folder), job.recipe, evaluation),
+            stopped=stopping.read(RunFolder(job.folder), job.recipe, evaluation),
         )
         outcome = replace(outcome, seconds=round(time.perf_counter() - start, 1))
         record = {
