@@ -19,7 +19,7 @@ from loquent.agents.exact import Exact
 from loquent.agents.http_options import CHAT, HttpOptions
 from loquent.core.agent import Answer, Question
 from loquent.core.episode import Turn
-from loquent.core.guards.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped
+from loquent.core.guards.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped, together
 from loquent.core.guards.secret import from_environment
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
@@ -71,25 +71,10 @@ class Http:
                 address and status.
         """
         try:
-            return self.endpoint.wait(self._answers(asked))
+            return self.endpoint.wait(together(self._ask, asked, self.options.concurrency))
         finally:
             while self._remarks:
                 warnings.warn(self._remarks.pop(0), Remark, stacklevel=2)
-
-    async def _answers(self, asked: Sequence[Question]) -> list[Answer]:
-        room = asyncio.Semaphore(self.options.concurrency)
-
-        async def bounded(question: Question) -> Answer:
-            async with room:
-                return await self._ask(question)
-
-        tasks = [asyncio.ensure_future(bounded(question)) for question in asked]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:  # after an error or Ctrl-C no request is repeated
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ask(self, question: Question) -> Answer:
         first, tried = self._first(question), 0

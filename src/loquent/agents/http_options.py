@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from loquent.core.guards.secret import bare, is_plain
+from loquent.core.guards.secret import check_address
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record, plain
 from loquent.errors import BadSetting
@@ -91,11 +91,7 @@ class HttpOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if not is_plain(self.base_url):
-            raise BadSetting(
-                f"base_url = {bare(self.base_url)!r} must be an address such as http://127.0.0.1:8000/v1, "
-                "without user, password, query and fragment; name the variable of a key in api_key_variable"
-            )
+        check_address("base_url", self.base_url, "http://127.0.0.1:8000/v1")
         if not self.model:
             raise BadSetting("model is empty; it must be the name of the model at the endpoint")
         if taken := [name for name in self.extra if name in OURS]:

@@ -15,7 +15,7 @@ from loquent.core.agent import Answer, make
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent, EpisodeOver
 from loquent.rollout.loop import games, play, replay
-from loquent.tasks.dialogue import histogram, ranking, rules
+from loquent.tasks.dialogue import histogram, rules
 from loquent.tasks.dialogue import task as home
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
@@ -215,18 +215,6 @@ def test_every_question_of_the_world_is_answered_truthfully(subject):
 )
 def test_free_questions_are_answered_by_their_words(text, answer):
     assert questions.answer(text, Scene("dog", (0, 1, 1, 2, 3))) == answer
-
-
-def test_the_rank_counts_the_image_itself_once():
-    rng = np.random.default_rng(0)
-    pool = rng.standard_normal((50, 8))
-    ranked = ranking.Pool(pool)
-    distances = ((pool - pool[3]) ** 2).sum(1)
-    assert ranked.percentile(pool[3], pool[3]) == 1 - 1 / 51
-    for number in range(50):
-        rank = 1 + int((distances < distances[number]).sum())
-        assert ranked.percentile(pool[3], pool[number]) == 1 - rank / 51
-    assert ranked.percentile(pool[3], pool[3] + 100) == 1 - 51 / 51
 
 
 def test_the_guesser_knows_the_image_when_all_is_answered():

@@ -145,6 +145,11 @@ def test_progress_of_another_length_is_refused(folder):
     write(folder / "progress", "train_rank_reward_cache1.json", [[0.6] * 3] * 4)
     with pytest.raises(BadRow, match="entry 0"):
         world(folder / "visdial", progress=str(folder / "progress")).rows("train")
+    for number in ("1e999", "NaN", "1" * 400, "true"):
+        text = json.dumps([[0.6] * 11] * 4).replace("0.6", number, 1)
+        (folder / "progress" / "train_rank_reward_cache1.json").write_text(text)
+        with pytest.raises((BadRow, BadSetting), match="train_rank_reward_cache1"):
+            world(folder / "visdial", progress=str(folder / "progress")).rows("train")
 
 
 def test_a_folder_without_a_file_for_each_split(tmp_path):

@@ -40,6 +40,7 @@ CHUNK = 1 << 16  # the most bytes that are read of an error message
 SHOWN = 200  # the most characters that are shown of an error message
 LONGEST_PAUSE = 60.0  # seconds between two attempts
 LEAVING = 1.0  # seconds within which a cancelled request closes its connection
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -196,24 +197,32 @@ class Endpoint:
         return self._client
 
 
+async def together(ask: Callable[[S], Awaitable[T]], items: Sequence[S], most: int) -> list[T]:
+    """The results of `ask` for all items, in order, at most `most` at a time.
+
+    After an error or Ctrl-C all others are cancelled, so that no request is repeated.
+    """
+    room = asyncio.Semaphore(most)
+
+    async def bounded(item: S) -> T:
+        async with room:
+            return await ask(item)
+
+    tasks = [asyncio.ensure_future(bounded(item)) for item in items]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @dataclass(frozen=True)
 class Retries:
     """Further attempts after a failed one, and the seconds before the first of them, doubled each time."""
 
     most: int
     pause: float
-
-
-async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of coroutines that run side by side; the first failure cancels the others."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 async def again(attempt: Callable[[], Awaitable[Any]], retries: Retries, who: str) -> Any:

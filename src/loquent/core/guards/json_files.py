@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from reprlib import Repr
@@ -118,6 +119,11 @@ def lines(path: Path, *, torn_end: bool = False, nan: NaN = "refused") -> Iterat
                     return
                 raise BadJson(str(error), number) from None
             yield number, value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a number that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def shown(value: Any) -> str:

@@ -56,20 +56,33 @@ def from_environment(variable: str) -> Secret:
     return Secret(key)
 
 
-def bare(url: str) -> str:
-    """An address without user, password, query and fragment, so that it may be shown."""
-    return re.sub(r"[?#].*", "", without_user(url), flags=re.DOTALL)
+def check_address(name: str, url: str, example: str) -> None:
+    """Check the address of a server, which errors, recipes and episodes may show.
 
+    Args:
+        name: the setting.
+        example: an address that is allowed.
 
-def is_plain(url: str) -> bool:
-    """Whether a text is an HTTP address without user, password, query and fragment, which may be shown."""
+    Raises:
+        BadSetting: it is no HTTP address, or has a user, a password, a query or a fragment.
+    """
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        valid = valid and not (parts.username or parts.password or parts.query or parts.fragment)
     except ValueError:  # brackets that do not close, a port that is no number
-        return False
-    secret = parts.username or parts.password or parts.query or parts.fragment
-    return valid and not secret and not re.search(r"\s", url)
+        valid = False
+    if not valid or not PRINTABLE.fullmatch(url):
+        shown = bare(url) if "//" in url or "@" not in url else HIDDEN
+        raise BadSetting(
+            f"{name} = {shown!r} must be an address such as {example}, without spaces, user, password, query "
+            "and fragment; name the variable of a key in api_key_variable"
+        )
+
+
+def bare(url: str) -> str:
+    """An address without user, password, query and fragment, so that it may be shown."""
+    return re.sub(r"[?#].*", "", without_user(url), flags=re.DOTALL)
 
 
 def without_user(text: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.errors import BrokenAgent
+
 ROUNDING = 1e-9  # relative; distances that differ by less are equal
 
 
@@ -32,8 +34,11 @@ class Pool:
         Args:
             guess: f[width].
             image: f[width], the features of the image.
+
+        Raises:
+            BrokenAgent: a number is not finite; it would compare as the best rank.
         """
-        guess, image = guess.astype(np.float64), image.astype(np.float64)
+        guess, image = _finite(guess, image)
         # squared distances without the square of the guess, which all share
         distances = self._squares - 2.0 * (self._images @ guess)
         own = float(image @ image - 2.0 * (image @ guess))
@@ -42,5 +47,16 @@ class Pool:
 
 
 def closeness(guess: NDArray[np.floating], image: NDArray[np.floating]) -> float:
-    """Minus the mean squared distance of a guess from the image."""
+    """Minus the mean squared distance of a guess from the image; raises like `Pool.percentile`."""
+    guess, image = _finite(guess, image)
     return -float(((image - guess) ** 2).mean())
+
+
+def _finite(
+    guess: NDArray[np.floating], image: NDArray[np.floating]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    for name, values in (("guess of the image", guess), ("image", image)):
+        if not np.isfinite(values).all():
+            bad = values[~np.isfinite(values)][0]
+            raise BrokenAgent(f"the {name} has the feature {bad}; a judge ranks finite numbers only")
+    return guess.astype(np.float64), image.astype(np.float64)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 TURNS = 10
 MOST_CHARACTERS = 4096  # of a text that a seat reads; a longer one is cut
-LARGEST = 1e9  # a judge's numbers are smaller; the task reads no larger ones
 GOAL = 1.0
 ROUNDING = 1e-9  # progress that lacks less than this counts; two ranks among N images differ by 1 / (N + 1)
 NONE, SOFT, HARD, CONSERVATIVE = "none", "soft", "hard", "conservative"

@@ -15,6 +15,7 @@ Paper        arXiv:2206.11871, section 6; the data: arXiv:1611.08669.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,7 +42,7 @@ FOUND, STOPPED = "found", "stopped"
 EMPTY_QUESTION, NO_NUMBER = "empty question", "not a number"
 STOP = "<stop>"
 STOPPING = Record(turn=0.0, yes_no=0.0, progress=0.0, shift=1.0)  # the rewards of <stop>
-NUMBER = re.compile(r"[+-]?(\d{1,9}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,2})?", re.ASCII | re.IGNORECASE)
+NUMBER = re.compile(r"[+-]?(\d{1,20}(\.\d{0,30})?|\.\d{1,30})(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 RULES = "Ask up to 10 questions about an image that you cannot see, until it is known among all images."
 
 
@@ -105,7 +106,8 @@ class Dialogue(Task):
         """A question or an answer is the text without outer space; a judge's text must be a number."""
         if state.stage in (OPENING, JUDGING):
             found = NUMBER.fullmatch(text.strip())
-            return float(found[0]) if found else Invalid(NO_NUMBER, text)
+            number = float(found[0]) if found else math.nan
+            return number if math.isfinite(number) else Invalid(NO_NUMBER, text)
         line = " ".join(text.split())
         return line if line or state.stage == ANSWERING else Invalid(EMPTY_QUESTION, text)
 

@@ -6,15 +6,14 @@ PROBABILITY} with all labels.
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Question
-from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, side_by_side
-from loquent.core.guards.json_files import shown
-from loquent.core.guards.secret import bare, from_environment, is_plain
+from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, together
+from loquent.core.guards.secret import check_address, from_environment
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
@@ -33,6 +32,11 @@ class RemoteOptions:
         "are of another task, whatever the address"
     )
     url: str = setting(why="the address that classifies texts", transport=True)
+    api_key_variable: str = setting(
+        "",
+        "the environment variable with the key, which is sent as a bearer token; empty: no key",
+        transport=True,
+    )
     labels: Record = setting(
         EMPTY, "seat moderator: 0, 1 or 2 by the name of each label; empty: the names are these numbers"
     )
@@ -42,29 +46,20 @@ class RemoteOptions:
         "exclude each other and sum to 1",
     )
     positive: str = setting("1", "seat voter: the label whose probability above 0.5 is an upvote")
-    api_key_variable: str = setting(
-        "",
-        "the environment variable that holds the key; empty: no key is sent. Never write a key in a setting",
-        transport=True,
-    )
-    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
     texts: int = setting(32, "the most texts of a request", low=1, transport=True)
     timeout: float = setting(60.0, "seconds for one attempt", low=0.01, transport=True)
     retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
     pause: float = setting(
         1.0, "seconds before the second attempt; doubled before each further one", low=0.0, transport=True
     )
+    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
     max_bytes: int = setting(1 << 20, "the most bytes of a response", low=1024, transport=True)
 
     def __post_init__(self) -> None:
         check_ranges(self)
         if not self.model:
             raise BadSetting("model is empty; it must be the name of what answers at the address")
-        if not is_plain(self.url):
-            raise BadSetting(
-                f"url = {bare(self.url)!r:.80} must be an address such as http://127.0.0.1:8080/, without "
-                "user, password, query and fragment; name the variable of a key in api_key_variable"
-            )
+        check_address("url", self.url, "http://127.0.0.1:8080/")
 
 
 class Remote(Player):
@@ -75,7 +70,8 @@ class Remote(Player):
 
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
-        chosen, secret = self.options, from_environment(self.options.api_key_variable)
+        chosen = self.options
+        secret = from_environment(chosen.api_key_variable)
         headers = {"User-Agent": "loquent", **secret.headers}
         self.endpoint = Endpoint(chosen.url, headers, chosen.timeout, chosen.max_bytes, secret)
         self._label = label_of(chosen.labels, f"{self.name}: {chosen.url}", chosen.independent)
@@ -91,14 +87,11 @@ class Remote(Player):
         of = self._label if seat == MODERATOR else vote_of(chosen.positive, place)
         parts = [comments[first : first + size] for first in range(0, len(comments), size)]
 
-        room = asyncio.Semaphore(chosen.concurrency)
+        async def judged(part: list[str]) -> list[Opinion]:
+            return await self._judged(part, asked[0].game)
 
-        async def bounded(part: list[str]) -> list[Opinion]:
-            async with room:
-                return await self._judged(part, asked[0].game)
-
-        opinions = self.endpoint.wait(side_by_side([bounded(part) for part in parts]))
-        return [of(opinion) for part in opinions for opinion in part]
+        found = self.endpoint.wait(together(judged, parts, chosen.concurrency))
+        return [of(opinion) for part in found for opinion in part]
 
     async def _judged(self, comments: list[str], game: str) -> list[Opinion]:
         retries = Retries(self.options.retries, self.options.pause)
@@ -112,9 +105,10 @@ class Remote(Player):
             raise BrokenAgent(f"{self.name}: {self.endpoint.url}: {error}; raise max_bytes") from None
         opinions = [_opinion(entry) for entry in response] if isinstance(response, list) else []
         if len(opinions) != len(comments) or None in opinions:
+            received = self.endpoint.shown(json.dumps(response))
             raise BrokenAgent(
-                f"{self.name}: {self.endpoint.url} responded with {shown(response)}; it must be a list of "
-                f"{len(comments)} lists of objects with a label and a score"
+                f"{self.name}: {self.endpoint.url} responded{received}; it must be a list of {len(comments)} "
+                "lists of objects with a label and a score"
             )
         return [opinion for opinion in opinions if opinion is not None]
 

@@ -57,8 +57,8 @@ def _of_exclusive(by_label: Sequence[tuple[int, float]], place: str) -> dict[int
     total = sum(probability for _, probability in by_label)
     if abs(total - 1.0) > ROUNDED:
         raise BadSetting(
-            f"{place}: the probabilities of its labels sum to {total:.4g}, so they do not exclude each other; "
-            "set independent to true if each label has its own, or have it return all labels"
+            f"{place}: the probabilities of its labels sum to {total:.4g}, so they do not exclude each other "
+            "or some are missing; set independent to true if each label has its own"
         )
     mass: dict[int, float] = {}
     for level, probability in by_label:

@@ -9,7 +9,7 @@ from loquent.core.agent import Question
 from loquent.core.settings import setting
 from loquent.errors import BrokenAgent
 from loquent.tasks.dialogue.options import AGENT_STOPS
-from loquent.tasks.dialogue.players.seats import Player, written
+from loquent.tasks.dialogue.players.seats import Player
 from loquent.tasks.dialogue.rules import TURNS
 from loquent.tasks.dialogue.state import JUDGING, State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE, STOP
@@ -76,4 +76,4 @@ class Recorded(Player):
                 f"{question.game}: the row records no progress; set task.progress to a folder with it, or "
                 "task.judge to another agent"
             )
-        return written(progress[number])
+        return repr(progress[number])

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question
-from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, side_by_side
-from loquent.core.guards.json_files import shown
-from loquent.core.guards.secret import Secret, bare, is_plain
+from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, together
+from loquent.core.guards.json_files import is_number
+from loquent.core.guards.secret import check_address, from_environment
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.tasks.dialogue import protocol
-from loquent.tasks.dialogue.players.seats import Player, state_of, written
-from loquent.tasks.dialogue.rules import LARGEST
+from loquent.tasks.dialogue.players.seats import Player, state_of
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE
 
@@ -31,6 +30,11 @@ class RemoteOptions:
     )
     url: str = setting(
         "http://127.0.0.1:5000", "the server, without the last part of the address", transport=True
+    )
+    api_key_variable: str = setting(
+        "",
+        "the environment variable with the key, which is sent as a bearer token; empty: no key",
+        transport=True,
     )
     reward: str = setting(
         protocol.RANK,
@@ -49,18 +53,11 @@ class RemoteOptions:
         check_ranges(self)
         if not self.model:
             raise BadSetting("model is empty; it must be the name of what answers at the address")
-        if not is_plain(self.url):
-            raise BadSetting(
-                f"url = {bare(self.url)!r:.80} must be an address such as http://127.0.0.1:5000, without "
-                "user, password, query and fragment"
-            )
+        check_address("url", self.url, "http://127.0.0.1:5000")
 
 
 class Remote(Player):
-    """Asks a server for the answer, the judge's number, or (seat agent) the next question.
-
-    A response that is no text, or for the judge no number, stops the run: a reward from it would be wrong.
-    """
+    """Asks a server for the answer, the judge's number, or (seat agent) the next question."""
 
     Options: ClassVar[type] = RemoteOptions
     kind, seats, reads_row = "dialogue/remote", (AGENT, ANSWERER, JUDGE), False
@@ -68,13 +65,14 @@ class Remote(Player):
     def __init__(self, task: Task, options: Any = None) -> None:
         super().__init__(task, options)
         paths = {AGENT: protocol.QUESTION, ANSWERER: protocol.ANSWER, JUDGE: self.options.reward}
+        secret = from_environment(self.options.api_key_variable)
         self.endpoints = {
             seat: Endpoint(
                 f"{self.options.url.rstrip('/')}/{path}",
-                {"User-Agent": "loquent"},
+                {"User-Agent": "loquent", **secret.headers},
                 self.options.timeout,
                 self.options.max_bytes,
-                Secret(),
+                secret,
             )
             for seat, path in paths.items()
         }
@@ -83,19 +81,13 @@ class Remote(Player):
         """One answer per question; the requests run side by side.
 
         Raises:
-            BrokenAgent: the server failed at every attempt, or its response has another form; the error has
-                its address.
+            BrokenAgent: the server failed at every attempt, or its response is no text (of a judge: no finite
+                number); the error has its address and status.
         """
-        return self.endpoints[AGENT].wait(self._answers(asked))
+        return self.endpoints[AGENT].wait(together(self._answered, asked, self.options.concurrency))
 
-    async def _answers(self, asked: Sequence[Question]) -> list[Answer]:
-        room = asyncio.Semaphore(self.options.concurrency)
-
-        async def bounded(question: Question) -> Answer:
-            async with room:
-                return Answer(await self._ask(question, state_of(question)))
-
-        return await side_by_side([bounded(question) for question in asked])
+    async def _answered(self, question: Question) -> Answer:
+        return Answer(await self._ask(question, state_of(question)))
 
     async def _ask(self, question: Question, state: State) -> str:
         seat = question.observation.seat
@@ -105,29 +97,23 @@ class Remote(Player):
             assert question.row is not None
             image = self.task.image(question.row)
         fields = protocol.fields(state.caption, state.history, state.question, image)
+        who = f"{self.name} (game {question.game}): {endpoint.url}"
+        retries = Retries(self.options.retries, self.options.pause)
         try:
-            response = await again(
-                lambda: endpoint.post_form(fields),
-                Retries(self.options.retries, self.options.pause),
-                f"{self.name} (game {question.game}): {endpoint.url}",
-            )
+            return _text(await again(lambda: endpoint.post_form(fields), retries, who), seat, endpoint, who)
         except TooLong as error:
-            raise BrokenAgent(f"{self.name}: {endpoint.url}: {error}; raise max_bytes") from None
-        if seat == JUDGE and _is_number(response):
-            return written(float(response))
-        if seat != JUDGE and isinstance(response, str):
-            return response
-        wanted = "a finite number" if seat == JUDGE else "a text"
-        raise BrokenAgent(
-            f"{self.name} (game {question.game}): {endpoint.url} responded with {shown(response)}; it must "
-            f"be {wanted}"
-        )
+            raise BrokenAgent(f"{who} sent {error}; raise max_bytes") from None
 
     def text(self, question: Question, state: State) -> str:
         """The answer to one question."""
         return self.answer([question])[0].text
 
 
-def _is_number(response: Any) -> bool:
-    """Whether a response is a number that a judge may give."""
-    return isinstance(response, int | float) and not isinstance(response, bool) and abs(response) < LARGEST
+def _text(response: Any, seat: str, endpoint: Endpoint, who: str) -> str:
+    """The text of a response: a number with every digit, or a text."""
+    if seat == JUDGE and is_number(response):
+        return repr(float(response))
+    if seat != JUDGE and isinstance(response, str):
+        return response
+    right = "a finite number" if seat == JUDGE else "a text"
+    raise BrokenAgent(f"{who} responded{endpoint.shown(json.dumps(response))}; it must be {right}")

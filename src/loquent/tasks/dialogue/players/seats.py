@@ -12,8 +12,6 @@ from loquent.errors import BrokenAgent, LoquentError
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import Dialogue
 
-SMALLEST = 1e-90  # smaller numbers of a judge count as 0
-
 
 class Player(ABC):
     """An agent of one or more seats. A subclass defines `text`."""
@@ -41,11 +39,6 @@ class Player(ABC):
     @abstractmethod
     def text(self, question: Question, state: State) -> str:
         """The answer to one question."""
-
-
-def written(number: float) -> str:
-    """A judge's number as a text that the task reads, with every digit."""
-    return repr(number if abs(number) > SMALLEST else 0.0)
 
 
 def state_of(question: Question) -> State:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from loquent.core.agent import Question
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
-from loquent.errors import BadSetting, BrokenAgent
+from loquent.errors import BadSetting
 from loquent.tasks.dialogue import ranking
 from loquent.tasks.dialogue.options import BUILTIN
 from loquent.tasks.dialogue.players.seats import Player
@@ -81,16 +81,8 @@ class Judge(Player):
     def measured(
         self, caption: str, history: Sequence[tuple[str, str]], image: NDArray[np.floating]
     ) -> float:
-        """The percentile or the closeness of the guess after a history.
-
-        Raises:
-            BrokenAgent: the guess or the image is not finite; compared with others it would be the first.
-        """
+        """The percentile or the closeness of the guess after a history; raises as `ranking`."""
         guess = self.guess(caption, history)
-        if not (np.isfinite(guess).all() and np.isfinite(image).all()):
-            raise BrokenAgent(
-                f"{self.name}: its guess or the image has numbers that are not finite, so it has no rank"
-            )
         if self.options.measure == DISTANCE:
             return ranking.closeness(guess, image)
         return self.task.pool(self.options.pool).percentile(guess, image)

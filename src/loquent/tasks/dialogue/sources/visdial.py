@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import is_number, shown
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits, with_validation
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.dialogue.rules import LARGEST, TURNS
+from loquent.tasks.dialogue.rules import TURNS
 
 # 100 numbers in each round of v1.0, most of the file; they are dropped before it is parsed
 CANDIDATES = re.compile(rb'"answer_options"\s*:\s*\[[0-9,\s]*\]')
@@ -110,19 +110,12 @@ def recorded_progress(folder: Path, split: str, count: int) -> list[tuple[float,
     for number, entry in enumerate(values):
         if not _is_progress(entry):
             what = f"entry {number} is {shown(entry)}"
-            raise BadRow(f"{what}; it must be a list of {TURNS + 1} numbers below {LARGEST:g}", file=file)
+            raise BadRow(f"{what}; it must be a list of {TURNS + 1} finite numbers", file=file)
     return [tuple(map(float, entry)) for entry in values]
 
 
 def _is_progress(entry: Any) -> bool:
-    return (
-        isinstance(entry, list)
-        and len(entry) == TURNS + 1
-        and all(
-            isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
-            for value in entry
-        )
-    )
+    return isinstance(entry, list) and len(entry) == TURNS + 1 and all(is_number(value) for value in entry)
 
 
 def _dialogue(
