@@ -1,6 +1,8 @@
 """The recipes of GRUE: at smoke each of them trains, from one base and one supervised model for each task."""
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +14,8 @@ from loquent.training.train import train
 
 TASKS = ("cnn_daily_mail", "commongen", "daily_dialog", "imdb", "iwslt2017", "narrative_qa", "totto", "wmt16")
 METHODS = ("zero_shot", "supervised", "ppo", "nlpo", "supervised_ppo", "supervised_nlpo")
+EPOCHS = {"two": 2, "four": 4, "five": 5, "ten": 10, "twenty": 20}
+RECIPES = Path(recipes.__file__).parent / "grue"
 SMALL = ("task.limit=40", "decoding.live=16", "training.checkpoint_every=2")
 PAPER = {  # 2210.01241, tables 4, 11, 16, 22, 27, 29, 32: learning rate, first beta, target, answers, updates
     "imdb": ((1e-6, 0.1, 0.1, 27, 50), (1e-6, 0.1, 0.1, 27, 50)),
@@ -45,6 +49,15 @@ def test_a_recipe_has_the_settings_of_the_paper(task):
                 )
             assert found.options.source in ("hub", "path")
     assert recipes.load(f"grue_{task}_zero_shot").training.updates == 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_supervised_recipe_makes_the_epochs_of_its_first_line(task):
+    head = (RECIPES / f"grue_{task}_supervised.yaml").read_text().splitlines()[0]
+    epochs, rows = re.search(r"(\w+) epochs of (?:the paper's )?([\d,]+)", head).groups()
+    count = EPOCHS[epochs] * int(rows.replace(",", ""))
+    run = recipes.load(f"grue_{task}_supervised").training
+    assert run.updates == math.ceil(count / run.episodes)
 
 
 @pytest.mark.parametrize("task", TASKS)
