@@ -129,18 +129,16 @@ def _parts(label: str) -> tuple[str, str]:
 def spans(labels: Labels, scheme: str = "bio") -> list[Span]:
     """The spans of a sequence under "io" (runs of one label), "bio" or "bioes" (or BILOU)."""
     result: list[Span] = []
-    start, before = -1, ""
+    start, before, of = -1, "", ""
     for place, label in enumerate(labels):
-        if label == before == OUTSIDE:
-            continue
-        if goes_on(before, label, scheme):
-            before = label
-            continue
-        if start >= 0:
-            result.append((start, place, kind(before, scheme)))
-        start, before = place if kind(label, scheme) else -1, label
-    if start >= 0:
-        result.append((start, len(labels), kind(before, scheme)))
+        if of:
+            if goes_on(before, label, scheme):
+                before = label
+                continue
+            result.append((start, place, of))
+        start, before, of = place, label, kind(label, scheme)
+    if of:
+        result.append((start, len(labels), of))
     return result
 
 
@@ -162,13 +160,16 @@ def span_scores(gold: Iterable[Labels], predicted: Iterable[Labels], scheme: str
 
 def span_f1(gold: Labels, predicted: Labels, scheme: str = "bio") -> float:
     """F1 of the spans of one sequence; 1 if neither sequence has a span."""
-    _check([gold], [predicted])
-    gold_spans, predicted_spans = _spans(tuple(gold), scheme), spans(predicted, scheme)
-    right = sum(span in gold_spans for span in predicted_spans)
+    if len(gold) != len(predicted):
+        _check([gold], [predicted])
+    gold_spans, predicted_spans = _span_set(tuple(gold), scheme), spans(predicted, scheme)
+    right = len(gold_spans.intersection(predicted_spans))
     return f1_from_counts(right, len(predicted_spans), len(gold_spans), NO_SPANS)
 
 
-_spans = lru_cache(maxsize=1 << 14)(spans)  # the same gold labels are scored many times
+@lru_cache(maxsize=1 << 14)  # the same gold labels are scored many times
+def _span_set(labels: tuple[str, ...], scheme: str) -> frozenset[Span]:
+    return frozenset(spans(labels, scheme))
 
 
 def scores(right: int, predicted: int, gold: int) -> Scores:

@@ -91,6 +91,8 @@ class TaggingView(View):
         self.labels, self.lookahead = {label: i for i, label in enumerate(labels)}, task.options.lookahead
         self.all = task.options.context == "all"
         vectors = 1 + (self.lookahead if self.lookahead >= 0 else 1)
+        self._sentence: tuple[str, ...] = ()  # the last one: its lookup reads all tokens
+        self._vectors = featurizer.tokens(())
         bound, n = featurizer.bound, len(labels)
         self.label_at = featurizer.dimension * vectors
         super().__init__(featurizer, [(self.label_at, -bound, bound), (n * (2 if self.all else 1), 0, 1)])
@@ -101,7 +103,9 @@ class TaggingView(View):
         tokens, position, previous = fields["tokens"], fields["position"], fields["previous"]
         array = self.blank.copy()
         if position < len(tokens):
-            vectors = self.featurizer.tokens(tokens)
+            if tokens is not self._sentence:
+                self._sentence, self._vectors = tokens, self.featurizer.tokens(tokens)
+            vectors = self._vectors
             array[:width] = vectors[position]
             if self.lookahead:
                 following = vectors[position + 1 :]
