@@ -82,7 +82,7 @@ def test_the_cut_is_by_prompt_and_no_text_is_shared(tmp_path):
         ([LINE | {"first_text": 3}], BadRow, r":1: the field 'first_text' is 3; it must be a text"),
         ([LINE | {"preferred": "A"}], BadRow, r":1: preferred = 'A'"),
         ([{"item": "r", "system": "a", "rating": 3}], BadSetting, "holds no preference"),
-        ([LINE, LINE | {"question": "q"}], BadSetting, "several questions; choose one .*rating, q"),
+        ([LINE, LINE | {"question": "q"}], BadSetting, "several questions; choose one .*preference, q"),
     ],
 )
 def test_files_that_cannot_be_learned_from(tmp_path, records, error, message):
@@ -93,7 +93,7 @@ def test_files_that_cannot_be_learned_from(tmp_path, records, error, message):
 def test_a_question_is_chosen_and_few_pairs_are_refused(tmp_path):
     path = written(tmp_path / "two.jsonl", [LINE, LINE | {"question": "q", "preferred": "second"}])
     assert pairs.read([path], "q").pairs[0].chosen == "bad"
-    with pytest.raises(BadSetting, match="no preference on 'z'; its questions: rating, q"):
+    with pytest.raises(BadSetting, match="no preference on 'z'; its questions: preference, q"):
         pairs.read([path], "z")
     with pytest.raises(BadSetting, match="at least 4 of each"):
         pairs.divided(pairs.read([written(tmp_path / "few.jsonl", many(6))]).pairs, 0.2)

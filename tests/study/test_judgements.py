@@ -44,7 +44,7 @@ def test_json_lines_and_csv_hold_the_same_judgements(tmp_path):
         lines, table = files(tmp_path, records)
         assert judgements.read([lines]) == judgements.read([table])
     assert judgements.read([lines]).preferences[0] == Preference(
-        "r1", "ann", "ppo", "nlpo", "rating", "second"
+        "r1", "ann", "ppo", "nlpo", "preference", "second"
     )
 
 
@@ -353,5 +353,8 @@ def test_the_command(tmp_path, runs, capsys):
     assert "nominal 1.000" in printed
     assert json.loads(printed.splitlines()[-1])["ratings"]["rating"]["systems"]["ppo"]["mean"] == 4
     assert "<svg" in out.read_text()
+    assert cli.main(["study", "prepare", *map(str, runs), "--out", str(tmp_path / "p"), "--pairs"]) == 0
+    assert next((tmp_path / "p" / "sheets").iterdir()).read_text().startswith("code,prompt,A,B,preference\n")
+    capsys.readouterr()
     assert cli.main(["study", "prepare", str(runs[0])]) != 0
     assert "--out" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from typing import Any
 from loquent.data.readers import csv_rows, jsonl, reader
 from loquent.errors import BadRow, BadSetting
 
-QUESTION = "rating"  # the question of a judgement that names none
+QUESTION, CHOICE = "rating", "preference"  # the question of a rating and of a preference that name none
 PREFERRED = ("first", "second", "tie")
 LARGEST = 1e100  # of a rating; sums of squares of larger ones overflow
 TEXTS = ("prompt", "first_text", "second_text")
@@ -111,7 +111,8 @@ def rating(record: Mapping[str, Any]) -> Rating:
 
 def preference(record: Mapping[str, Any]) -> Preference:
     """A preference from its fields; ValueError if one is missing or wrong."""
-    item, rater, question = (_name(record, name) for name in ("item", "rater", "question"))
+    item, rater = (_name(record, name) for name in ("item", "rater"))
+    question = _name(record, "question", CHOICE)
     first, second, chosen = _name(record, "first"), _name(record, "second"), record["preferred"]
     if chosen not in PREFERRED:
         raise ValueError(f"preferred = {chosen!r:.60}; it must be one of {', '.join(PREFERRED)}")
@@ -145,8 +146,8 @@ def number(value: Any, noun: str) -> float:
     return found
 
 
-def _name(record: Mapping[str, Any], field: str) -> str:
-    defaults = {"rater": "", "question": QUESTION}
+def _name(record: Mapping[str, Any], field: str, question: str = QUESTION) -> str:
+    defaults = {"rater": "", "question": question}
     value = record.get(field, defaults.get(field))
     if isinstance(value, bool) or not isinstance(value, str | int) or (value == "" and field not in defaults):
         found = f"is {value!r:.60}" if field in record else "is missing"

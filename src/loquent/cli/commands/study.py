@@ -14,7 +14,7 @@ from loquent.statistics.intervals import LEVEL
 from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.resampling import Bounds, Resampling
 from loquent.study import filled, key, page, sheets
-from loquent.study.judgements import Judgements
+from loquent.study.judgements import CHOICE, Judgements
 from loquent.study.summary import Score, Study, Wins, study
 
 PREPARE = "prepare"
@@ -48,7 +48,7 @@ def _prepare(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     plan = sheets.Plan(
         rows=arguments.rows or usual.rows,
         raters=arguments.raters or usual.raters,
-        questions=tuple(arguments.question) or usual.questions,
+        questions=tuple(arguments.question) or ((CHOICE,) if arguments.pairs else usual.questions),
         pairs=arguments.pairs,
         seed=arguments.seed,
     )

@@ -68,7 +68,7 @@ def _of_prepare(parser: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="of prepare: a column to fill in with 1 to 5; may be repeated (default rating)",
+        help="of prepare: a column to fill in; may be repeated (default rating, with --pairs preference)",
     )
     parser.add_argument(
         "--pairs", action="store_true", help="of prepare: two answers side by side, to choose between"
