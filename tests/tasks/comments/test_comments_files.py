@@ -39,6 +39,20 @@ def test_the_release(tmp_path):
     assert task.rows("test")[0]["comment"] == "negative 15, more"
 
 
+def test_whole_numbers_of_tables_with_missing_cells(tmp_path):
+    (tmp_path / "train.csv").write_text("comment,score,toxic\na,3.0,1.0\nb,-2,2\nc,+1.,0\n")
+    task = world(tmp_path / "train.csv")
+    rows = {row["comment"]: row for split in ("train", "validation", "test") for row in task.rows(split)}
+    assert [(rows[name]["score"], rows[name]["label"]) for name in "abc"] == [(3, 1), (-2, 2), (1, 0)]
+
+
+@pytest.mark.parametrize("score", ["1_0", "٣", "3.5", "1e3", "nan", ""])
+def test_other_scores_are_refused(tmp_path, score):
+    (tmp_path / "train.csv").write_text(f"comment,score\na,{score}\n")
+    with pytest.raises(BadRow, match=":2: the score is"):
+        world(tmp_path / "train.csv").rows("train")
+
+
 @pytest.mark.parametrize("numbers", ["[40]", "[-1]", "[true]", "[]", "{}", "[1, 1]", "nothing"])
 def test_bad_lists_of_rows(tmp_path, numbers):
     folder = released(tmp_path)

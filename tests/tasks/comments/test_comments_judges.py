@@ -97,6 +97,14 @@ def test_rows_without_labels_train_nothing(tmp_path):
         About("likes")
 
 
+def test_a_split_without_the_highest_label_checks_nothing(tmp_path):
+    for split, highest in (("train", 2), ("test", 1)):
+        rows = [{"comment": f"a{i % 3}", "label": min(i % 3, highest)} for i in range(30)]
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(BadSetting, match="no row of test has the label 2"):
+        linear.train(world(source="path", path=str(tmp_path)), tmp_path / "out")
+
+
 def test_levels_are_added_and_decided():
     of = label_of(Record(fine=0, rude=1, toxic=2, threat=2), "here")
     assert of(Opinion({"fine": 0.2, "rude": 0.05, "toxic": 0.4, "threat": 0.35})) == "2"

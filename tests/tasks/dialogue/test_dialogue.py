@@ -68,36 +68,17 @@ def test_a_game_without_progress_has_ten_questions(unsolved, total):
     assert task.succeeded(steps[-1].ended) is False
 
 
-@pytest.mark.parametrize(
-    ("answer", "soft", "hard", "conservative"),
-    [
-        ("yes.", True, False, True),
-        ("Yes", True, True, True),
-        ("I don't know", True, False, True),
-        ("snow", True, False, True),
-        ("it looks red", False, False, True),
-        ("a red bus", False, False, False),
-        (" no", True, False, True),
-    ],
-)
-def test_which_answers_count_by_characters(answer, soft, hard, conservative):
-    found = [rules.is_yes_no(answer, kind) for kind in ("soft", "hard", "conservative", "none")]
-    assert found == [soft, hard, conservative, False]
+@pytest.mark.parametrize(("answer", "counts"), [("no", True), (" no", False), ("yes ", False), ("Yes", True)])
+def test_answers_are_matched_with_their_spaces(answer, counts):
+    [step] = played(world(), 0.6, [(answer, 0.0)])
+    assert step.rewards["yes_no"] == counts, "as released: no space is removed"
+    [step] = played(world(match="words"), 0.6, [(answer, 0.0)])
+    assert step.rewards["yes_no"] == 1
 
 
-@pytest.mark.parametrize(
-    ("answer", "soft", "hard", "conservative"),
-    [
-        ("yes.", True, True, True),
-        ("I don't know", False, False, True),
-        ("snow", False, False, False),
-        ("No, a cat", True, False, True),
-        ("I think so", False, False, True),
-    ],
-)
-def test_which_answers_count_by_words(answer, soft, hard, conservative):
-    found = [rules.is_yes_no(answer, kind, "words") for kind in ("soft", "hard", "conservative")]
-    assert found == [soft, hard, conservative]
+def test_an_answer_is_one_line():
+    [step] = played(world(), 0.6, [("a dog\r\nand a cat\n", 0.0)])
+    assert step.state.history == (("what is it?", "a dog and a cat"),)
 
 
 def test_the_share_of_the_gap_is_a_setting():
@@ -315,6 +296,19 @@ def test_an_agent_in_the_wrong_seat_is_refused():
     task = world(judge="dialogue/truthful")
     with pytest.raises(BrokenAgent, match=r"'judge'.*plays answerer only"):
         play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
+
+
+def test_a_distance_is_no_percentile():
+    judge = Record(kind="dialogue/guesser", measure="distance")
+    task = world(judge=judge)
+    with pytest.raises(BadSetting, match=r"measure = 'distance' is no percentile.*10_stop"):
+        play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
+    for mode in ("10_stop", "agent_stops"):
+        task = world(judge=judge, mode=mode)
+        [game] = play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
+        assert game.total(task.spec.rewards) > 0
+    step = task.act(task.start(task.rows("test")[0], Key(0)), "-1.25")
+    assert "measure -1.25, 10 questions left" in task.coloured(step.observation)
 
 
 def test_agents_of_other_tasks_are_refused():

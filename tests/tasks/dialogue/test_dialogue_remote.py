@@ -127,6 +127,13 @@ def test_every_number_of_a_judge_counts(stub, number):
     assert task.total(game.rewards) == pytest.approx(10 * number)
 
 
+def test_a_remote_distance_is_no_percentile(stub):
+    judge = Record(kind="dialogue/remote", model="m", url=stub((200, 1)).url, reward="fetch_reward")
+    task = loquent.task("dialogue", judge=judge)
+    with pytest.raises(BadSetting, match="reward = 'fetch_reward' is no percentile"):
+        play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
+
+
 def test_a_response_that_is_too_long_ends_the_run(stub):
     with pytest.raises(BrokenAgent, match="more than 1024 bytes; raise max_bytes"):
         asked_remotely(stub((200, "red" * 1000)), max_bytes=1024)

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import httpx2
 import numpy as np
@@ -17,7 +18,7 @@ from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
 from loquent.rollout.loop import games, play
 from loquent.tasks.dialogue import protocol
-from loquent.tasks.dialogue.learned import network, training
+from loquent.tasks.dialogue.learned import network, texts, training
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -55,6 +56,32 @@ def test_training_is_reproducible(dialogues, tmp_path):
         training.train_guesser(task, recorded[:20], tmp_path / name)
     weights = [(tmp_path / name / network.WEIGHTS).read_bytes() for name in ("a", "b")]
     assert weights[0] == weights[1]
+
+
+def test_only_the_splits_that_exist_are_needed(dialogues, tmp_path):
+    rounds = [{"question": f"q{i}", "answer": f"a{i}"} for i in range(10)]
+    (tmp_path / "train.json").write_text(
+        json.dumps([{"caption": f"c{i}", "dialog": rounds} for i in range(9)])
+    )
+    seats = {"answerer": "dialogue/recorded", "judge": "dialogue/recorded"}
+    task = loquent.task("dialogue", source="visdial", path=str(tmp_path / "train.json"), **seats)
+    [episode] = play(
+        dialogues[0], games(dialogues[0].rows("train")[:1]), make("dialogue/casual", dialogues[0]), seed=0
+    )
+    row = task.rows("train")[0]
+    [(fields, _)] = training.played(task, [replace(episode, row=row.id)])
+    assert fields == row.fields
+    with pytest.raises(BadSetting, match="on the row 'other-1', which dialogue"):
+        training.played(task, [replace(episode, row="other-1")])
+
+
+def test_long_texts_are_not_remembered():
+    before = texts._short.cache_info().currsize
+    long, short = "a b " * 200, "a b never seen before"
+    assert np.array_equal(texts.words(long), texts.WORDS.encode([long])[0])
+    assert texts._short.cache_info().currsize == before
+    texts.words(short)
+    assert texts._short.cache_info().currsize == before + 1
 
 
 def test_too_few_dialogues(dialogues, tmp_path):

@@ -87,6 +87,10 @@ def test_the_new_form_without_its_candidates(tmp_path):
         ([{"caption": "a", "dialog": [3]}], "must be a list of rounds"),
         ([{"caption": "a", "dialog": [{"question": 5, "answer": "b"}]}], "round 0: question is 5"),
         ([{"caption": "a", "dialog": [{"question": "c", "answer": " "}]}], "round 0: answer is ' '"),
+        ({**NEW, "data": {**NEW["data"], "questions": 5}}, "data.questions is 5; it must be a list"),
+        ({**NEW, "data": {**NEW["data"], "answers": "abc"}}, "data.answers is 'abc'; it must be a list"),
+        ([{"caption": "a", "dialog": [], "image_id": {"a": 1}}], "dialogue 0: image_id is"),
+        ([{"caption": "a", "dialog": [], "image_id": [1]}], "dialogue 0: image_id is"),
     ],
 )
 def test_bad_files_are_named(tmp_path, value, words):
@@ -187,6 +191,68 @@ def test_images_of_files(folder, form):
         task.image(task.rows("validation")[0].fields)
 
 
+def npy(descr, shape, content=b""):
+    """A .npy file that claims a type and a shape."""
+    head = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    head = head.ljust(118 - 1) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + content
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not an array of numbers"),
+        (b"\x93NUMPY\x01\x00", "not an array of numbers"),
+        (npy("<f4", (4, 10**11)), "not an array of numbers"),
+        (npy("<f4", (4, 8), b"x"), "not an array of numbers"),
+        (npy("<f4", (4, 0)), "not an array of numbers|shape"),
+        (npy([("a", "<f4")], (4, 2), bytes(32)), "not an array of numbers but of"),
+        (npy("<c8", (4, 2), bytes(64)), "not an array of numbers but of complex64"),
+        (npy("<M8[s]", (4, 2), bytes(64)), "not an array of numbers but of datetime64"),
+    ],
+)
+def test_odd_arrays_are_refused(folder, content, words):
+    path = folder / "images"
+    path.mkdir()
+    (path / "images_train.npy").write_bytes(content)
+    task = world(folder / "visdial", images=str(path))
+    with pytest.raises(BadSetting, match=words):
+        task.image(task.rows("train")[0].fields)
+
+
+@pytest.mark.parametrize(
+    "kind", ["huge", "soft link", "external link", "external file", "virtual", "group", "complex"]
+)
+def test_hdf5_files_hold_their_numbers_themselves(folder, kind):
+    h5py = pytest.importorskip("h5py")
+    path, other = folder / "images.h5", folder / "other.h5"
+    with h5py.File(other, "w") as file:
+        file["images_train"] = np.ones((4, 6), np.float32)
+    (folder / "raw").write_bytes(bytes(96))
+    with h5py.File(path, "w") as file:
+        if kind == "huge":
+            file.create_dataset("images_train", shape=(4, 10**11), dtype="f4", chunks=(1, 1024))
+        elif kind == "soft link":
+            file["images_train"] = h5py.SoftLink("/nothing")
+        elif kind == "external link":
+            file["images_train"] = h5py.ExternalLink(str(other), "images_train")
+        elif kind == "external file":
+            places = [(str(folder / "raw"), 0, 96)]
+            file.create_dataset("images_train", shape=(4, 6), dtype="f4", external=places)
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout(shape=(4, 6), dtype="f4")
+            layout[:] = h5py.VirtualSource(str(other), "images_train", shape=(4, 6))
+            file.create_virtual_dataset("images_train", layout)
+        elif kind == "group":
+            file.create_group("images_train")
+        else:
+            file["images_train"] = np.ones((4, 6), np.complex64)
+    task = world(folder / "visdial", images=str(path))
+    words = {"huge": "shape", "complex": "not an array of numbers but of complex64"}
+    with pytest.raises(BadSetting, match=words.get(kind, "images_train")):
+        task.image(task.rows("train")[0].fields)
+
+
 @pytest.mark.parametrize(
     ("array", "words"),
     [
@@ -219,8 +285,56 @@ def test_rows_of_ones_own_bring_their_features():
     row = task.row_from({"caption": "a dog ; the dog is brown", "features": (0.5,) * 64})
     assert task.image(row.fields).tolist() == [0.5] * 64
     assert task.start(row, Key(0)).observation.text == "a dog ; the dog is brown\n"
-    with pytest.raises(BadRow, match="caption"):
-        task.row_from({"caption": 3})
+    assert task.row_from({"caption": "a", "file": "test", "image": 999})["image"] == 999
+
+
+SCENE = {"caption": "a", "file": "test", "image": 0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"caption": 3}, "caption"),
+        ({"caption": "x"}, "file"),
+        ({"caption": "x", "features": ("a",)}, "features"),
+        ({"caption": "x", "features": (float("nan"),) * 64}, "features"),
+        ({"caption": "x", "features": ()}, "features"),
+        ({**SCENE, "image": 10**6}, "image"),
+        ({**SCENE, "image": -1}, "image"),
+        ({**SCENE, "image": True}, "image"),
+        ({**SCENE, "file": "elsewhere"}, "file"),
+        ({**SCENE, "subject": "zzz", "values": (0,) * 5}, "subject"),
+        ({**SCENE, "subject": "dog", "values": (0, 9, 0, 0, 0)}, "values"),
+        ({**SCENE, "subject": "dog"}, "values"),
+        ({**SCENE, "dialog": ("a",)}, "dialog"),
+        ({**SCENE, "progress": (0.5,)}, "progress"),
+    ],
+)
+def test_rows_of_ones_own_are_checked(fields, name):
+    with pytest.raises(BadRow, match=f"^{name} is .*; it must be"):
+        loquent.task("dialogue").row_from(fields)
+
+
+def test_features_of_ones_own_are_scaled_as_those_of_the_file(folder):
+    features = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32) * 7
+    np.save(folder / "images_train.npy", features)
+    task, raw = (world(folder / "visdial", images=str(folder), normalise=n) for n in (True, False))
+    fields = {"features": tuple(features[2].tolist())}
+    np.testing.assert_allclose(task.image(fields), task.features("train")[2], rtol=1e-6)
+    np.testing.assert_array_equal(raw.image(fields), features[2])
+    stored = task.features("train")[2]
+    np.testing.assert_array_equal(task.image({"features": tuple(stored.tolist())}), stored)
+
+
+def test_a_judge_s_pool_is_a_file_of_the_source(tmp_path):
+    write(tmp_path, "train.json", OLD)
+    np.save(tmp_path / "images_train.npy", np.eye(4, 6, dtype=np.float32))
+    task = world(tmp_path / "train.json", images=str(tmp_path))
+    with pytest.raises(
+        BadSetting, match=r"pool = 'validation': the dialogues are of the files train; set pool"
+    ):
+        task.pool("validation")
+    assert task.pool("train").percentile(np.eye(4, 6)[0], np.eye(4, 6)[0]) == 1 - 1 / 5
 
 
 @pytest.mark.data

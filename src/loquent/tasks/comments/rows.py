@@ -7,6 +7,7 @@ A row has `parent` ("" where the file has none), `comment`, and what the file ha
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,7 @@ COMMENT_NAMES = ("comment", "text", "body")
 PARENT_NAMES = ("parent", "parent_text", "post")
 LABEL_NAMES = ("label", "toxic", "toxicity")
 LABELS = {"0": 0, "1": 1, "2": 2, "false": 0, "true": 2}  # a file with two labels has safe and unsafe ones
+WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")  # tables with missing cells write 3 as 3.0
 NAMES = {**ALIASES, "eval": "validation"}
 ENDINGS = (".csv", ".jsonl", ".tsv")
 
@@ -161,7 +163,7 @@ def _fields(values: Mapping[str, Any], path: Path, line: int) -> Record:
     if values.get("score") is not None:
         found["score"] = _integer(values["score"], path, line)
     if values.get("label") is not None:
-        label = str(values["label"]).strip().lower()
+        label = WHOLE.sub(r"\1", str(values["label"]).strip().lower())
         if label not in LABELS:
             what = f"the label is {shown(values['label'])}; it must be one of {', '.join(LABELS)}"
             raise BadRow(what, file=path, line=line)
@@ -171,9 +173,12 @@ def _fields(values: Mapping[str, Any], path: Path, line: int) -> Record:
 
 def _integer(value: Any, path: Path, line: int) -> int:
     try:
-        if isinstance(value, bool) or not isinstance(value, int | str) or len(str(value)) > 18:
+        text = str(value).strip()
+        if isinstance(value, bool) or not isinstance(value, int | float | str) or len(text) > 18:
             raise ValueError
-        return int(value)
+        if not WHOLE.fullmatch(text):
+            raise ValueError
+        return int(WHOLE.sub(r"\1", text))
     except ValueError:
         raise BadRow(f"the score is {shown(value)}; it must be an integer", file=path, line=line) from None
 

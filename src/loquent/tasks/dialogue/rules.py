@@ -34,6 +34,7 @@ VAGUE = (
     "tell",
     "mostly just",
 )
+WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # "don't" and "no-one" are one word
 PHRASES = {NONE: (), SOFT: YES_NO, HARD: YES_NO, CONSERVATIVE: VAGUE}
 
 
@@ -64,7 +65,7 @@ def is_yes_no(answer: str, kind: str, match: str = CHARACTERS) -> bool:
     text = answer.lower()
     if match == CHARACTERS:
         return text in YES_NO if kind == HARD else any(phrase in text for phrase in PHRASES[kind])
-    words = re.findall(r"[\w'’]+", text)
+    words = WORD.findall(text)
     if kind == HARD:
         return " ".join(words) in YES_NO
     line = f" {' '.join(words)} "

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
-from loquent.errors import BadRow, UnknownName
+from loquent.errors import BadSetting, UnknownName
+from loquent.tasks.dialogue import given, rows, rules
 from loquent.tasks.dialogue import options as settings
-from loquent.tasks.dialogue import rows, rules
 from loquent.tasks.dialogue.options import AGENT_STOPS, BUILTIN, ENV_STOPS
 from loquent.tasks.dialogue.ranking import Pool
 from loquent.tasks.dialogue.scenes import questions
@@ -73,19 +73,22 @@ class Dialogue(Task):
         return splits[split]
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from a `caption` and its image: `features`, or the place `file` and `image` in the source."""
+        """A row from a `caption` and its image: `features`, or the place `file` and `image` in the source.
+
+        It may have a recorded dialogue and its progress (`dialog`, `progress`), and, as a built-in scene,
+        `subject` and `values`. BadRow for anything else.
+        """
         row = super().row_from({"dialog": (), **fields})
-        if not isinstance(row.fields.get("caption"), str):
-            raise BadRow(f"the caption is {row.fields.get('caption')!r:.80}; it must be a text")
+        given.check(row.fields, rows.sizes(self.options))
         return row
 
     def image(self, fields: Mapping[str, Any]) -> NDArray[np.float32]:
         """f32[width]: the features of a row's image; raises like `images.features`.
 
-        A row may bring its own as `features`, a tuple of numbers.
+        A row may bring its own as `features`, a tuple of numbers. They are scaled as those of the source.
         """
         if "features" in fields:
-            return np.array(fields["features"], dtype=np.float32)
+            return images.own(self.options, np.array(fields["features"], dtype=np.float32))
         features: NDArray[np.float32] = self.features(fields["file"])[fields["image"]]
         return features
 
@@ -94,7 +97,17 @@ class Dialogue(Task):
         return images.features(self.options, file, rows.sizes(self.options).get(file, 0))
 
     def pool(self, file: str) -> Pool:
-        """The images of a file, among which one can be ranked; raises like `images.features`."""
+        """The images of a file, among which one can be ranked.
+
+        Raises:
+            BadSetting: the source has no such file; or as `images.features`.
+        """
+        if file not in rows.sizes(self.options):
+            known = ", ".join(rows.sizes(self.options))
+            raise BadSetting(
+                f"task.judge: pool = {file!r}: the dialogues are of the files {known}; set pool to one of "
+                "them, as in judge={kind: NAME, pool: train}"
+            )
         return images.pool(self.options, file, rows.sizes(self.options).get(file, 0))
 
     def first(self, row: Row, rng: Key) -> Opening:
@@ -103,13 +116,17 @@ class Dialogue(Task):
         return Opening(state, Observation(f"{state.caption}\n", _fields(state), seat=JUDGE))
 
     def read(self, state: State, text: str) -> str | float | Invalid:
-        """A question or an answer is the text without outer space; a judge's text must be a number."""
+        """A question is the text without outer space; a judge's text must be a number.
+
+        An answer keeps its spaces, which count where yes and no are matched by characters, but is one line.
+        """
         if state.stage in (OPENING, JUDGING):
             found = NUMBER.fullmatch(text.strip())
             number = float(found[0]) if found else math.nan
             return number if math.isfinite(number) else Invalid(NO_NUMBER, text)
-        line = " ".join(text.split())
-        return line if line or state.stage == ANSWERING else Invalid(EMPTY_QUESTION, text)
+        if state.stage == ANSWERING:
+            return " ".join(text.splitlines())
+        return " ".join(text.split()) or Invalid(EMPTY_QUESTION, text)
 
     def play(self, state: State, move: str | float | Invalid) -> Outcome:
         """Pass the question to the answerer, the answer to the judge, and the judge's number to the rules."""

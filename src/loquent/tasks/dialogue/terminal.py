@@ -14,8 +14,14 @@ def coloured(observation: Observation) -> str:
     fields = observation.fields
     lines = [f"{BOLD}{escaped(fields['caption'])}{PLAIN}"]
     lines += [f"{DIM}{escaped(asked)}{PLAIN} {escaped(answer)}" for asked, answer in fields["history"]]
-    share = min(max(fields["percentile"], 0.0), 1.0)
-    filled = round(share * WIDTH)
+    filled = round(min(max(fields["percentile"], 0.0), 1.0) * WIDTH)
     bar = f"{GREEN}{'#' * filled}{PLAIN}{'.' * (WIDTH - filled)}"
-    lines.append(f"{bar} ahead of {share:.2%} of all images, {fields['left']} questions left")
+    lines.append(f"{bar} {standing(observation)}")
     return "\n".join(lines) + "\n"
+
+
+def standing(observation: Observation) -> str:
+    """How far the image is known, and the questions left."""
+    measure, left = observation.fields["percentile"], observation.fields["left"]
+    known = f"ahead of {measure:.2%} of all images" if 0.0 <= measure <= 1.0 else f"measure {measure:.4g}"
+    return f"{known}, {left} questions left"

@@ -49,6 +49,26 @@ def examples(task: Comments, split: str, about: About) -> tuple[list[str], NDArr
     return [row["comment"] for row in rows], targets
 
 
+def unseen(
+    task: Comments, split: str, about: About, names: Sequence[str]
+) -> tuple[list[str], NDArray[np.int64]]:
+    """`examples` of a split for `figures`.
+
+    Args:
+        names: the labels of the classifier.
+
+    Raises:
+        BadSetting: as `examples`; or no row has the highest label, so there is no ROC curve.
+    """
+    texts, targets = examples(task, split, about)
+    if about.kind == TOXICITY and not (targets == int(names[-1])).any():
+        raise BadSetting(
+            f"{task.identity}: no row of {split} has the label {names[-1]}, so the classifier cannot be "
+            "checked; name another split as held"
+        )
+    return texts, targets
+
+
 def label_names(about: About, targets: NDArray[np.int64]) -> tuple[str, ...]:
     """The names of a classifier's labels: the levels of toxicity that occur, or -1 and 1 for votes."""
     return ("-1", "1") if about.kind == UPVOTES else tuple(str(level) for level in np.unique(targets))

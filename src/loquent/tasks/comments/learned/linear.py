@@ -19,7 +19,7 @@ from loquent.errors import BadSetting
 from loquent.files.atomic import replacing, write_json
 from loquent.metrics.sentiment.classifier import Classifier
 from loquent.metrics.sentiment.classifier_training import train_sentiment
-from loquent.tasks.comments.learned.examples import About, examples, figures, label_names
+from loquent.tasks.comments.learned.examples import About, examples, figures, label_names, unseen
 from loquent.tasks.comments.task import Comments
 
 NOTE = "comments.json"
@@ -58,12 +58,11 @@ def train(
     """
     chosen = About() if about is None else about
     texts, targets = examples(task, split, chosen)
+    names = label_names(chosen, targets)
+    others, right = unseen(task, held, chosen, names)
     steps = np.unique(targets)[1:]
-    trained = Linear(
-        label_names(chosen, targets), tuple(train_sentiment(texts, targets >= step) for step in steps)
-    )
-    unseen, right = examples(task, held, chosen)
-    found = figures(trained(unseen), trained.labels, right, chosen)
+    trained = Linear(names, tuple(train_sentiment(texts, targets >= step) for step in steps))
+    found = figures(trained(others), trained.labels, right, chosen)
     save(Path(folder).expanduser(), trained, {"kind": chosen.kind, **found})
     return found
 

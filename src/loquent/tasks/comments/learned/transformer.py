@@ -18,7 +18,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.files.atomic import replacing
 from loquent.tasks.comments.learned import folders
-from loquent.tasks.comments.learned.examples import UPVOTES, About, examples, figures, label_names
+from loquent.tasks.comments.learned.examples import UPVOTES, About, examples, figures, label_names, unseen
 from loquent.tasks.comments.task import Comments
 
 CODE = "ILQL's released code"
@@ -75,8 +75,8 @@ def train(
 
     chosen = About() if about is None else about
     texts, targets = examples(task, split, chosen)
-    unseen, right = examples(task, held, chosen)
     names = label_names(chosen, targets)
+    others, right = unseen(task, held, chosen, names)
     heads = ("1",) if chosen.kind == UPVOTES else names
     tokenizer = load_tokenizer(settings.model, None)
     tokenizer.model_max_length = min(settings.most_tokens, tokenizer.model_max_length)
@@ -89,7 +89,7 @@ def train(
     with replacing(Path(folder).expanduser()) as aside:
         module.save_pretrained(aside)
         tokenizer.save_pretrained(aside)
-    own = folders.load(str(folder))(unseen)
+    own = folders.load(str(folder))(others)
     both = np.concatenate([1 - own, own], axis=1) if chosen.kind == UPVOTES else own
     return figures(both, names, right, chosen)
 

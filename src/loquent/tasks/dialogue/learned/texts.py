@@ -11,18 +11,33 @@ from numpy.typing import NDArray
 from loquent.features.hashed import Hashed
 
 WIDTH = 512
+SHORT = 400  # characters; longer texts, of which there is no end, are not remembered
+REMEMBERED = 16_384  # vectors of 2 KiB
 WORDS = Hashed(dimension=WIDTH, characters=(), words=(2, 3), lower=True)
 PAIRS = Hashed(dimension=WIDTH, characters=(), words=(), lower=True)
 
 
-@lru_cache(maxsize=100_000)
 def words(text: str) -> NDArray[np.float32]:
     """f32[512]: the words of a text and their sequences of 2 and 3."""
+    return _short(text) if len(text) <= SHORT else WORDS.encode([text])[0]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _short(text: str) -> NDArray[np.float32]:
     return WORDS.encode([text])[0]
 
 
-@lru_cache(maxsize=100_000)
 def _pair(asked: str, answer: str) -> NDArray[np.float32]:
+    short = len(asked) + len(answer) <= SHORT
+    return _short_pair(asked, answer) if short else _encoded_pair(asked, answer)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _short_pair(asked: str, answer: str) -> NDArray[np.float32]:
+    return _encoded_pair(asked, answer)
+
+
+def _encoded_pair(asked: str, answer: str) -> NDArray[np.float32]:
     return PAIRS.encode(["_".join(f"{asked} {answer}".lower().split())])[0]
 
 

@@ -18,6 +18,7 @@ from loquent.core.episode import Episode
 from loquent.core.seeding import Key, borrowed
 from loquent.core.values import Record
 from loquent.errors import BadSetting, MissingExtra
+from loquent.tasks.dialogue import rows
 from loquent.tasks.dialogue.learned import network, texts
 from loquent.tasks.dialogue.learned.network import Network
 from loquent.tasks.dialogue.task import ANSWERER, JUDGE, Dialogue
@@ -32,13 +33,21 @@ def recorded(task: Dialogue, split: str = "train") -> list[Dialog]:
 
 
 def played(task: Dialogue, episodes: Iterable[Episode]) -> list[Dialog]:
-    """The dialogues of episodes, such as those that `loquent collect` wrote."""
-    rows = {row.id: row.fields for split in ("train", "validation", "test") for row in task.rows(split)}
+    """The dialogues of episodes, such as those that `loquent collect` wrote.
+
+    Raises:
+        BadSetting: an episode is on a row that the task does not have.
+    """
+    fields_of = {row.id: row.fields for split in rows.load(task.options).values() for row in split}
     found = []
     for episode in episodes:
+        if episode.row not in fields_of:
+            raise BadSetting(
+                f"an episode is on the row {episode.row!r:.80}, which {task.identity} does not have"
+            )
         last = episode.turns[-1].observation
         assert last is not None
-        found.append((rows[episode.row], last.fields["history"]))
+        found.append((fields_of[episode.row], last.fields["history"]))
     return found
 
 

@@ -11,6 +11,7 @@ from loquent.core.episode import Episode
 from loquent.core.settings import setting
 from loquent.core.task import Task
 from loquent.core.values import Record
+from loquent.tasks.dialogue.terminal import standing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +38,7 @@ class Person:
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One question per request, after the percentile so far; PlayerLeft where the person leaves."""
         for question in asked:
-            fields = question.observation.fields
-            standing = f"ahead of {fields['percentile']:.2%} of all images"
-            print(f"{standing}, {fields['left']} questions left", flush=True)
+            print(standing(question.observation), flush=True)
         answers: list[Answer] = self._human.answer(asked)
         return answers
 

@@ -15,7 +15,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.tasks.dialogue import protocol
-from loquent.tasks.dialogue.players.seats import Player, state_of
+from loquent.tasks.dialogue.players.seats import Player, require_no_cutoff, state_of
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE
 
@@ -93,6 +93,8 @@ class Remote(Player):
         seat = question.observation.seat
         endpoint = self.endpoints[seat]
         image = None
+        if seat == JUDGE and self.options.reward == protocol.REWARD:
+            require_no_cutoff(self, f"reward = {protocol.REWARD!r}")
         if seat != AGENT:
             assert question.row is not None
             image = self.task.image(question.row)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question
 from loquent.core.task import NoOptions, Task
-from loquent.errors import BrokenAgent, LoquentError
+from loquent.errors import BadSetting, BrokenAgent, LoquentError
+from loquent.tasks.dialogue.options import ENV_STOPS
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import Dialogue
 
@@ -39,6 +40,15 @@ class Player(ABC):
     @abstractmethod
     def text(self, question: Question, state: State) -> str:
         """The answer to one question."""
+
+
+def require_no_cutoff(player: Player, setting: str) -> None:
+    """BadSetting where the task compares the judge's numbers with the percentile of the first rank."""
+    if player.task.options.mode == ENV_STOPS:
+        raise BadSetting(
+            f"{player.name}: {setting} is no percentile, so no game of mode = 'env_stops' could end by it; "
+            "set task.mode to 10_stop or agent_stops"
+        )
 
 
 def state_of(question: Question) -> State:

@@ -15,7 +15,7 @@ from loquent.core.task import Task
 from loquent.errors import BadSetting
 from loquent.tasks.dialogue import ranking
 from loquent.tasks.dialogue.options import BUILTIN
-from loquent.tasks.dialogue.players.seats import Player
+from loquent.tasks.dialogue.players.seats import Player, require_no_cutoff
 from loquent.tasks.dialogue.scenes import questions, scene
 from loquent.tasks.dialogue.sources import builtin
 from loquent.tasks.dialogue.state import JUDGING, State
@@ -74,6 +74,8 @@ class Judge(Player):
     def text(self, question: Question, state: State) -> str:
         """The number as a text that keeps every digit."""
         assert question.row is not None
+        if self.options.measure == DISTANCE:
+            require_no_cutoff(self, "measure = 'distance'")
         image = self.task.image(question.row)
         now = self.measured(state.caption, state.history, image)
         return repr(now - state.initial - sum(state.progress) if state.stage == JUDGING else now)

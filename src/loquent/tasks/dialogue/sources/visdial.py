@@ -58,6 +58,9 @@ def read(path: Path) -> list[dict[str, Any]]:
     questions, answers = (
         data.get(name) if isinstance(data, Mapping) else None for name in ("questions", "answers")
     )
+    for name, texts in (("questions", questions), ("answers", answers)):
+        if texts is not None and not isinstance(texts, list):
+            raise BadRow(f"data.{name} is {shown(texts)}; it must be a list of texts", file=path)
     return [_dialogue(path, number, item, questions, answers) for number, item in enumerate(dialogs)]
 
 
@@ -136,6 +139,8 @@ def _dialogue(
         question = question if question.endswith("?") else f"{question}?"
         pairs.append((question, _text(path, where, "answer", entry["answer"], answers)))
     id = item.get("image_id")
+    if id is not None and type(id) not in (int, str):
+        raise BadRow(f"{place}: image_id is {shown(id)}; it must be a number or a text", file=path)
     return {"caption": item["caption"].strip(), "image_id": id, "dialog": tuple(pairs)}
 
 
