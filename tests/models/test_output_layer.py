@@ -14,8 +14,8 @@ from loquent import pretrained
 from loquent.models.conditioning import conditioned
 from loquent.models.score import tokens as score_module
 from loquent.models.score.tokens import action_scores, weighted_nll
-from loquent.models.values.low_rank import adapted
 from loquent.pretrained import head, hidden
+from loquent.pretrained.lora.low_rank import adapted
 
 
 def played(module, seed=0, settings=None):

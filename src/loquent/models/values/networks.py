@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadSetting
 from loquent.models.values.chunked import Columns, Rows, summed
-from loquent.models.values.low_rank import adapted
 from loquent.pretrained import exact, exactly, lora, twin
+from loquent.pretrained.lora.low_rank import adapted
 from loquent.pretrained.output import trunk, width
 from loquent.pretrained.torch_private import lerp_
 

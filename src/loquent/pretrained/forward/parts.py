@@ -11,6 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from loquent.pretrained.forward.dropout import attend
+from loquent.pretrained.lora.low_rank import LowRank
 from loquent.pretrained.torch_private import is_changed
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -45,8 +46,14 @@ def consists_of(module: Any, parts: Collection[tuple[str, str]], kinds: Collecti
 
 
 def is_of_adapter(part: Any, path: str) -> bool:
-    """Whether a part is peft's layer of plain LoRA, or inside such a layer."""
-    return name(part) == ("peft.tuners.lora.layer", "Linear") or bool(IN_ADAPTERS & set(path.split(".")))
+    """Whether a part is a layer with a plain low-rank adapter, peft's or ours, or inside such a layer.
+
+    A layer of ours inside one of peft's has no pass.
+    """
+    inside = set(path.split("."))
+    if type(part) is LowRank:
+        return not inside & {"base_layer", *IN_ADAPTERS}
+    return name(part) == ("peft.tuners.lora.layer", "Linear") or bool(IN_ADAPTERS & inside)
 
 
 def product(layer: Any, inputs: Tensor) -> Tensor:
@@ -55,9 +62,9 @@ def product(layer: Any, inputs: Tensor) -> Tensor:
     Conv1D's weight is [inputs, outputs]. Of an adapter the two products are added in one operation, with
     fewer tensors at a time than peft's own.
     """
-    base = getattr(layer, "base_layer", layer)
-    if base is not layer and layer.lora_B[ADAPTER].weight.dtype != base.weight.dtype:
-        outputs: Tensor = layer(inputs)  # peft casts between the types
+    base, down, up, scale = _adapted(layer)
+    if base is not layer and up.weight.dtype != base.weight.dtype:
+        outputs: Tensor = layer(inputs)  # it casts between the types
         return outputs
     if base is layer and isinstance(base, nn.Linear):
         return F.linear(inputs, base.weight, base.bias)
@@ -67,9 +74,20 @@ def product(layer: Any, inputs: Tensor) -> Tensor:
     else:
         outputs = torch.addmm(base.bias, rows, base.weight)
     if base is not layer:
-        down, up = layer.lora_A[ADAPTER](rows), layer.lora_B[ADAPTER].weight
-        outputs = torch.addmm(outputs, down, up.T, alpha=layer.scaling[ADAPTER])
+        outputs = torch.addmm(outputs, down(rows), up.weight.T, alpha=scale)
     return outputs.view(*inputs.shape[:-1], -1)
+
+
+def _adapted(layer: Any) -> tuple[Any, Any, Any, float]:
+    """The layer without its adapter, and the adapter: its layer down, its layer up, and their factor.
+
+    A layer without an adapter comes back itself.
+    """
+    if type(layer) is LowRank:
+        return layer.layer, layer.down, layer.up, 1.0
+    if isinstance(layer, nn.Linear) or not hasattr(layer, "base_layer"):
+        return layer, None, None, 0.0
+    return layer.base_layer, layer.lora_A[ADAPTER], layer.lora_B[ADAPTER], layer.scaling[ADAPTER]
 
 
 def taken(states: Float[Tensor, "B T H"], at: Int64[Tensor, "B A"] | None) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from loquent.errors import BadModel
-from loquent.pretrained import exact
+from loquent.pretrained.devices import exact
 
 
 class LowRank(nn.Module):
