@@ -24,6 +24,7 @@ from loquent.tasks.dialogue.rules import TURNS
 # 100 numbers in each round of v1.0, most of the file; they are dropped before it is parsed
 CANDIDATES = re.compile(rb'"answer_options"\s*:\s*\[[0-9,\s]*\]')
 MOST_BYTES = 1 << 31
+PROGRESS = "_rank_reward_cache1.json"  # the ending of files with recorded progress
 NAMES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
 
 
@@ -95,6 +96,11 @@ def _rows(split: str, file: Path, progress: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
+def progress_file(split: str) -> str:
+    """The name of the file with the recorded progress of a file's dialogues."""
+    return NAMES[split][0] + PROGRESS
+
+
 def recorded_progress(folder: Path, split: str, count: int) -> list[tuple[float, ...]]:
     """Per dialogue the percentile before the first question and its change with each answer.
 
@@ -102,7 +108,7 @@ def recorded_progress(folder: Path, split: str, count: int) -> list[tuple[float,
         BadSetting: the folder has no file of this split, or another number of dialogues.
         BadRow: the file holds something else than lists of 11 finite numbers.
     """
-    names = [f"{name}_rank_reward_cache1.json" for name in NAMES[split]]
+    names = [f"{name}{PROGRESS}" for name in NAMES[split]]
     file = next((folder / name for name in names if (folder / name).is_file()), None)
     if file is None:
         raise BadSetting(f"progress = {str(folder)!r}: there is no file {' or '.join(names)}")
