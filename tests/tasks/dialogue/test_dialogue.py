@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import exact_values
 import numpy as np
 import pytest
 from best_list import best_list
@@ -377,3 +378,13 @@ def test_the_golden_games_are_played_again():
     assert [replay(task, one) for one in recorded] == recorded
     weights = Record(turn=1.0, yes_no=-2.0)
     assert [task.total(one.rewards, weights) for one in recorded] == [-1.0, -9.0 - 2 * 10]
+
+
+def test_a_penalty_on_checks_widens_what_a_new_question_is_worth():
+    """Recorded games cost more with it, so all advantages grow: exact values are no reason to play worse."""
+    kept = exact_values.questions((1, 4, 3, 4))
+    assert sum(probability for probability, _, _ in kept) == pytest.approx(1)
+    assert all(sum(after.values()) == pytest.approx(1) for _, _, after in kept)
+    assert exact_values.expectile(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.8) == pytest.approx(0.8)
+    standard, penalty = exact_values.advantage(0.0), exact_values.advantage(2.0)
+    assert 1 < standard < penalty < 3 * standard
