@@ -102,11 +102,9 @@ def attend(
     weights = torch.matmul(query * scale, keys.transpose(2, 3))
     if visible is None:
         wide = weights.shape[-1]
-        weights = weights + torch.full(
-            (wide, wide), -torch.inf, dtype=weights.dtype, device=weights.device
-        ).triu(1)
+        weights += torch.full((wide, wide), -torch.inf, dtype=weights.dtype, device=weights.device).triu_(1)
     else:
-        weights = weights.masked_fill(~visible, -torch.inf)
+        weights.masked_fill_(~visible, -torch.inf)
     weights = weights.softmax(-1)
     mask, factor = kept(weights.shape, rate, weights)
     return torch.matmul(weights * mask, values) * factor
