@@ -94,6 +94,36 @@ def long(rounds: int, *, size: str = "small", device: str = "cpu", dtype: str = 
     return {"checked": checked, **measuring.summary(sides, LIVE * few * times, "tokens")}
 
 
+def compiled(
+    rounds: int, *, size: str = "tiny", rows: int = 16, device: str = "cpu", dtype: str = "float32"
+) -> dict[str, Any]:
+    """Sampling of few rows with steps that torch compiles, against steps that it does not.
+
+    Prompts have 64 tokens, answers 48. `compile_seconds`: a first call less a later one.
+    """
+    wide, new = (8, 6) if size == "quick" else (64, 48)
+    module = workloads.network(size, device=device, dtype=dtype)
+    prompts = workloads.prompts(size, rows, wide)
+    keys = [Key(0, ("row", i)) for i in range(rows)]
+
+    def answers(compiles: bool, method: str = "sample") -> list[list[int]]:
+        settings = Decoding(method=method, max_new_tokens=new, live=rows, compile=compiles)
+        drawn = decode(module, prompts, keys, settings, end=(), pad=0)
+        return [one.tokens.ids.tolist() for one in drawn]
+
+    first = measuring.timed(lambda: answers(True))
+    for method in ("greedy", "sample"):
+        assert answers(True, method) == answers(False, method), f"{method}: compiled steps give other tokens"
+    sides = measuring.alternate(lambda: answers(True), lambda: answers(False), rounds)
+    seconds = [max(0.0, first[i] - min(one[i] for one in sides.ours)) for i in (0, 1)]
+    return {
+        "checked": "greedy and drawn tokens are identical",
+        **measuring.summary(sides, rows * new, "tokens"),
+        "compile_seconds": round(seconds[0], 1),
+        "compile_processor_seconds": round(seconds[1], 1),
+    }
+
+
 @torch.no_grad()
 def agreement(
     module: Any, prompts: Sequence[list[int]], ours: list[list[int]], theirs: list[list[int]]

@@ -66,6 +66,9 @@ BENCHMARKS = {
         {"size": "small"},
         5,
     ),
+    "decode-compiled": Benchmark(
+        "16 rows with steps that torch compiles, against ours without", "decoding", "compiled", 1.0, {}, 5
+    ),
     "ppo-old-way-24": Benchmark(
         "a PPO iteration against RL4LMs' way, 24 new tokens", "learning", "old_way", 20, {"new": 24}, 5
     ),

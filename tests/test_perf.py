@@ -13,6 +13,7 @@ import torch
 from gymnasium import spaces
 
 from loquent.core import registry
+from loquent.pretrained.torch_private import missing_compiler
 
 PERF = Path(__file__).resolve().parents[1] / "perf"
 
@@ -32,6 +33,7 @@ def perf():
 
 NAMES = [
     "decode-equal",
+    "decode-compiled",
     "decode-long",
     "decode-top-k",
     "decode-own-forward",
@@ -100,6 +102,8 @@ def test_a_benchmark_runs(perf, name, capsys):
         pytest.skip("peak memory is read from Linux's /proc")
     if name.startswith("steps-"):
         pytest.importorskip("loquent.features")
+    if name == "decode-compiled" and (missing := missing_compiler(torch.device("cpu"))):
+        pytest.skip(f"torch compiles with {missing}, which is missing")
     assert perf("run").main([name, "--quick"]) == 0
     printed = capsys.readouterr().out.splitlines()
     found = json.loads(printed[-1])

@@ -134,6 +134,8 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "evaluation.beams": None,
     "decoding.min_new_tokens": 6,
     "evaluation.min_new_tokens": None,  # an early end is too rare here
+    "decoding.compile": None,  # the same answers in other time: tests/models/test_compiled_steps.py
+    "evaluation.compile": None,
     "decoding.temperature": 0.3,
     "evaluation.temperature": 0.3,
 }

@@ -43,6 +43,10 @@ class Decoding:
     )
     beams: int = setting(4, "number of beams; beam search only", low=1)
     live: int = setting(64, "rows decoded at once", low=1)
+    compile: bool = setting(
+        False,
+        "compile the steps of decoding with torch: slow to begin, then faster for few rows; no beam search",
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -50,4 +54,9 @@ class Decoding:
             raise BadSetting(
                 f"min_new_tokens = {self.min_new_tokens} is more than max_new_tokens = "
                 f"{self.max_new_tokens}; it must be at most max_new_tokens; lower it"
+            )
+        if self.compile and self.method == "beam":
+            raise BadSetting(
+                "compile = true does not serve method = beam; it is for the methods greedy and sample; set "
+                "compile to false"
             )

@@ -6,7 +6,7 @@ checked with torch 2.13. `tests/test_private_names.py` fails when one of them ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -53,3 +53,35 @@ def is_dropout(module: nn.Module) -> bool:
 def lerp_(values: Sequence[Tensor], targets: Sequence[Tensor], rate: float) -> None:
     """Move each tensor by `rate` towards its target, in place: x <- x + rate (target - x)."""
     torch._foreach_lerp_(list(values), list(targets), rate)
+
+
+def compiled(function: Callable[..., Tensor], begins: Callable[[], None]) -> Callable[..., Tensor]:
+    """A function compiled by torch's inductor, for all sizes at once where torch can.
+
+    It calls `begins` each time a graph is compiled. torch compiles again where a guard fails, and beyond its
+    limit of compilations it calls the function itself.
+    """
+    from torch._inductor.compile_fx import compile_fx
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        begins()
+        return compile_fx(graph, inputs)
+
+    done: Callable[..., Tensor] = torch.compile(function, backend=backend, dynamic=True)
+    return done
+
+
+def missing_compiler(device: torch.device) -> str | None:
+    """What torch's inductor needs for a device and does not find; None if nothing is missing."""
+    if device.type != "cpu":
+        from torch.utils._triton import has_triton
+
+        return None if has_triton() else f"Triton, with support for {device.type}"
+    from torch._inductor.cpp_builder import get_cpp_compiler
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        return "a C++ compiler (g++, or the program that the environment variable CXX names)"
+    return None

@@ -186,6 +186,7 @@ class _Loop:
             (min(request.decoding.live, count), max(map(len, request.prompts), default=1) + new - 1),
             request.nucleus.model if request.nucleus else None,
             request.perturbation,
+            compiles=request.decoding.compile,
         )
         self.uniform = np.zeros((count, new))
         if request.decoding.method == "sample":

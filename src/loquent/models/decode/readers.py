@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -58,6 +59,7 @@ class Readers:
     Args:
         sizes: the most rows and the most columns.
         mask: the masking policy, if it is a model of its own.
+        compiles: whether torch compiles the steps of all networks.
     """
 
     def __init__(
@@ -67,10 +69,13 @@ class Readers:
         sizes: tuple[int, int],
         mask: Any = None,
         perturbation: Perturbation | None = None,
+        *,
+        compiles: bool = False,
     ) -> None:
         # imported here because it needs transformers, whose import takes seconds
-        from loquent.models.decode.rows import rows_of
+        from loquent.models.decode import rows
 
+        rows_of = partial(rows.rows_of, compiles=compiles)
         target, value, reads_policy = sources(perturbation)
         self.perturbation = perturbation
         self.policy = rows_of(module, pad, *sizes, "both" if reads_policy else "logits")

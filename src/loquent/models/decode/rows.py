@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from loquent.errors import BadSetting
 from loquent.models.decode import twins
 from loquent.models.decode.cache import Cached, Rows, Uncached, may_serve
 from loquent.models.decode.last import Gives
@@ -28,17 +29,34 @@ _passed: weakref.WeakKeyDictionary[nn.Module, tuple[str, torch.dtype, torch.dtyp
 )
 
 
-def rows_of(module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits") -> Rows:
+def rows_of(
+    module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits", *, compiles: bool = False
+) -> Rows:
     """The rows for a model: slots if a forward pass of ours serves, else a cache if it serves, else no cache.
 
     Args:
         module: a causal model, or (gives "states") the trunk of one.
         rows: the most live rows.
         columns: the longest row, in tokens that are read.
+        compiles: whether torch compiles the steps.
+
+    Raises:
+        BadSetting: steps shall be compiled, and no forward pass of ours serves or a compiler is missing.
     """
+    own = pass_of(module)
+    if compiles:
+        if own is None:
+            raise BadSetting(
+                f"decoding.compile = true does not serve {type(module).__name__}; it serves what a forward "
+                "pass of ours computes: GPT-2, Llama, Mistral, Qwen 2 and Qwen 3 without hooks; set "
+                "decoding.compile (or evaluation.compile) to false"
+            )
+        # imported here because torch's compiler takes seconds to import
+        from loquent.models.decode.compiled import compiled_step
+
+        return Slots(own, module, pad, rows, columns, gives, compiled_step(module.device))
     if is_pair(module):
         return Paired(module, pad, gives) if pair_serves(module, gives) else Uncached(module, pad, gives)
-    own = pass_of(module)
     if own is not None:
         return Slots(own, module, pad, rows, columns, gives)
     return Cached(module, pad, gives) if serves(module, gives) else Uncached(module, pad, gives)

@@ -1,11 +1,47 @@
-"""Attention of one query per row, over keys and values whose memory order suits the product."""
+"""A pass over one token per row: keys and values are slots, whose memory order suits the products."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+
+from loquent.pretrained.forward import Pass
+
+Step = Callable[[Pass, Any, Tensor, Tensor, Sequence[Tensor], Sequence[Tensor], Tensor], Tensor]
+"""The signature of `token_step`."""
+
+
+def token_step(
+    own: Pass,
+    trunk: Any,
+    ids: Tensor,
+    places: Tensor,
+    keys: Sequence[Tensor],
+    values: Sequence[Tensor],
+    mask: Tensor,
+) -> Tensor:
+    """The last hidden states [n, H] of one token for each row, whose keys and values are written in place.
+
+    Args:
+        ids: int64[n]; the tokens.
+        places: int64[n]; their columns, and their places in the rows.
+        keys: for each layer [n, heads, columns, width], and `values` likewise.
+        mask: [n, 1, 1, columns], -inf at hidden columns, else 0.
+    """
+    n, rows = len(ids), torch.arange(len(ids), device=ids.device)
+
+    def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        slots, heads = keys[layer], key.shape[1]
+        slots[rows, :, places], values[layer][rows, :, places] = key.to(slots.dtype), value
+        query = query.view(n, heads, -1, query.shape[2])  # heads that share keys are computed together
+        return mixed(query, slots, values[layer], mask).reshape(n, -1)
+
+    return own.step(trunk, ids, places, attend)
 
 
 def mixed(

@@ -6,7 +6,6 @@ Keys and values are written in place into slots, and each step has a single quer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from loquent.models.decode.last import Gives, Last
 from loquent.models.decode.prompts import PREFILL, distinct, passes
-from loquent.models.decode.single import empty, mixed, wider
+from loquent.models.decode.single import Step, empty, token_step, wider
 from loquent.pretrained import padded
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.forward import Pass
@@ -38,11 +37,20 @@ class Slots:
         own: the forward pass that serves the model.
         rows: the most live rows.
         columns: the longest row, in tokens that are read.
+        token_step: computes a step.
     """
 
     def __init__(
-        self, own: Pass, module: Any, pad: int, rows: int, columns: int, gives: Gives = "logits"
+        self,
+        own: Pass,
+        module: Any,
+        pad: int,
+        rows: int,
+        columns: int,
+        gives: Gives = "logits",
+        token_step: Step = token_step,
     ) -> None:
+        self.token_step = token_step
         self.own, self.module, self.trunk, self.pad = own, module, module.base_model, pad
         self.columns, self.gives = columns, gives
         # the type of the keys and values that will be written
@@ -134,7 +142,8 @@ class Slots:
         self.used = min(self.used + 1, self.columns)
         self._grow(self.used)
         self.mask[self.row[:n], 0, 0, column] = 0
-        return self._last(self.own.step(self.trunk, ids, column, partial(self._attend, column)))
+        keys, values = ([slots[:n] for slots in layers] for layers in (self.keys, self.values))
+        return self._last(self.token_step(self.own, self.trunk, ids, column, keys, values, self.mask[:n]))
 
     def keep(self, index: Tensor) -> None:
         """Keep only the rows at `index`, in that order; rows that keep their place are not copied."""
@@ -163,11 +172,3 @@ class Slots:
                 for number, slots in enumerate(layers):  # one at a time: few are held twice
                     layers[number] = wider(slots, more)
             self.mask = F.pad(self.mask, (0, more), value=-torch.inf)
-
-    def _attend(self, column: Tensor, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Write a key and a value for each row, and mix the values that its query may read."""
-        n, heads = len(key), key.shape[1]
-        keys, values = self.keys[layer][:n], self.values[layer][:n]
-        keys[self.row[:n], :, column], values[self.row[:n], :, column] = key.to(keys.dtype), value
-        query = query.view(n, heads, -1, query.shape[2])  # heads that share keys are computed together
-        return mixed(query, keys, values, self.mask[:n]).reshape(n, -1)
