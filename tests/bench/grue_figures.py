@@ -8,6 +8,7 @@ It prints the line, and writes docs/results/grue-figure-N.svg for the curves of 
 import csv
 import json
 import re
+import statistics
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -30,15 +31,22 @@ def curves(folder):
 
 
 def tables(folder):
-    """By table and label: the values by column, and their errors over rows where they are known."""
+    """By table and label: the values by column, the published ones, and standard errors over test rows."""
     found = defaultdict(lambda: defaultdict(dict))
     with (folder / "table.csv").open(newline="") as file:
         for line in csv.DictReader(file):
             if line["table"] in TABLES and line["mean"]:
                 values = found[line["table"]][line["label"]]
-                values[line["column"]] = float(line["mean"])
-                if line["low_rows"]:
-                    values[f"{line['column']}_rows"] = [float(line["low_rows"]), float(line["high_rows"])]
+                values[line["column"]] = round(float(line["mean"]), 4)
+                if line["paper_value"]:
+                    values[f"{line['column']}/paper"] = float(line["paper_value"])
+                evaluation = folder / f"{line['cell']}-0" / "evaluation.json"
+                samples = json.loads(evaluation.read_text())["samples"]
+                values["judge"] = round(statistics.fmean(samples["judge/positive"]), 4)
+                if line["metric"] in samples:
+                    scores = samples[line["metric"]]
+                    error = statistics.stdev(scores) / len(scores) ** 0.5  # one episode on each row
+                    values[f"{line['column']}/error"] = round(error, 4)
     return {name: dict(rows) for name, rows in found.items()}
 
 
