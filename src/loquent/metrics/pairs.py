@@ -75,7 +75,7 @@ def treebank() -> Callable[[str], list[str]]:
     try:
         from nltk.tokenize import NLTKWordTokenizer as Treebank
     except ImportError as error:
-        raise MissingExtra("Treebank tokens", "metrics") from error
+        raise MissingExtra("splitting text into Treebank tokens (METEOR, CIDEr)", "metrics") from error
     marks = [
         *Treebank.STARTING_QUOTES,
         *Treebank.PUNCTUATION,
