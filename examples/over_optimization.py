@@ -17,7 +17,7 @@ from loquent.preferences import over_optimization, pairs, training
 from loquent.preferences.settings import RewardModelSettings
 from loquent.rollout.loop import games, play
 
-PROMPTS, UPDATES, EPISODES, EVALUATED = 400, 25, 128, 256
+PROMPTS, UPDATES, EPISODES, EVALUATED = 400, 40, 128, 512
 RUNS = {"beta 0": 0.0, "beta 0.05": 0.05}
 
 
@@ -48,7 +48,7 @@ model: {{path: {base}, critic: network, reference: copy}}
 rewards: {{preference_model: {{path: {proxy}}}}}
 metrics: {{gold: {{of: "over_optimization:Gold"}}}}
 decoding: {{max_new_tokens: 32, live: 128}}
-algorithm: {{kind: ppo, learning_rate: 4.0e-4, epochs: 2, minibatch: 32, gamma: 1.0, lam: 1.0, beta: {beta}}}
+algorithm: {{kind: ppo, learning_rate: 5.0e-5, epochs: 2, minibatch: 32, gamma: 1.0, lam: 1.0, beta: {beta}}}
 training: {{updates: {UPDATES}, episodes: {EPISODES}, evaluate_every: 1, evaluate_first: true,
   evaluate_episodes: {EVALUATED}, final_episodes: {EVALUATED}, checkpoint_every: 1000}}
 """
