@@ -153,6 +153,18 @@ def test_a_leaderboard_keeps_the_entries_of_others(tmp_path):
     assert leaderboard.read(tmp_path / "absent.json", SUITE) == ()
 
 
+def test_what_an_entry_does_not_say_stays_unsaid(tmp_path):
+    said = {"task": "x", "method": "mine", "column": "a", "value": 0.5, "by": "me", "profile": "cpu"}
+    path = tmp_path / "leaderboard.json"
+    path.write_text(json.dumps(leaderboard.as_json(SUITE, []) | {"entries": [said]}))
+    entries = leaderboard.read(path, SUITE)
+    (written,) = leaderboard.as_json(SUITE, entries)["entries"]
+    assert written == said | {"data": "", "source": "", "loquent": ""}
+    page = leaderboard.markdown(entries, SUITE, "cpu")
+    (row,) = [line for line in page.splitlines() if "mine" in line]
+    assert [cell.strip() for cell in row.split("|")][4:7] == ["–", "–", "–"]
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -354,7 +354,8 @@ def test_the_command(tmp_path, runs, capsys):
     assert json.loads(printed.splitlines()[-1])["ratings"]["rating"]["systems"]["ppo"]["mean"] == 4
     assert "<svg" in out.read_text()
     assert cli.main(["study", "prepare", *map(str, runs), "--out", str(tmp_path / "p"), "--pairs"]) == 0
-    assert next((tmp_path / "p" / "sheets").iterdir()).read_text().startswith("code,prompt,A,B,preference\n")
+    sheet = next((tmp_path / "p" / "sheets").iterdir()).read_bytes()
+    assert sheet.startswith(b"\xef\xbb\xbfcode,prompt,A,B,preference\n")  # Excel reads UTF-8 behind this mark alone
     capsys.readouterr()
     assert cli.main(["study", "prepare", str(runs[0])]) != 0
     assert "--out" in capsys.readouterr().err

@@ -25,6 +25,7 @@ from loquent.files import atomic
 from loquent.report.runs import ReportedRun
 from loquent.study.key import FORMAT, KEY, SHEETS
 
+BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a sheet in another encoding than UTF-8
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 COLUMNS = ("code", "prompt", "answer", "A", "B")  # of a sheet, beside the questions
 
@@ -97,7 +98,7 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
         name, key = f"sheet-{rater}.csv", Key(plan.seed, ("study", "sheet", rater))
         lines, keys[name] = _sheet(_shuffled(cases, key.child("order")), systems, plan, key)
         (out / SHEETS).mkdir(parents=True, exist_ok=True)
-        atomic.write_text(out / SHEETS / name, lines)
+        atomic.write_text(out / SHEETS / name, BYTE_ORDER_MARK + lines)
     content = {
         "format": FORMAT,
         "pairs": plan.pairs,

@@ -45,9 +45,9 @@ class Entry:
     profile: str = setting(why="the profile of the suite; scores of different profiles are not compared")
     data: str = setting("", "the identity of the task with its version, as the tables print it")
     error: float | None = setting(None, "the standard error over the test rows, or over the seeds", low=0.0)
-    seeds: int = setting(1, "the number of runs behind the value", low=1)
-    episodes: int = setting(1, "the episodes of each evaluation", low=1)
-    rows: int = setting(1, "the different test rows among them", low=1)
+    seeds: int | None = setting(None, "the number of runs behind the value", low=1)
+    episodes: int | None = setting(None, "the episodes of each evaluation", low=1)
+    rows: int | None = setting(None, "the different test rows among them", low=1)
     source: str = setting("", "a command or an address that leads to the run")
     loquent: str = setting("", "the version of Loquent")
 
@@ -66,7 +66,7 @@ class Entry:
                     f"Entry.{field.name} = {text!r:.80}; it must be one line of at most {LONGEST} printable "
                     "characters, without spaces around it"
                 )
-        if self.rows > self.episodes:
+        if self.rows is not None and self.episodes is not None and self.rows > self.episodes:
             raise BadSetting(
                 f"Entry.rows = {self.rows} of {self.episodes} episodes; an episode has one row, so give at "
                 "least as many episodes"
@@ -120,8 +120,11 @@ def merged(old: Sequence[Entry], ours: Sequence[Entry]) -> list[Entry]:
 
 
 def as_json(suite: Suite, entries: Sequence[Entry]) -> dict[str, Any]:
-    """The content of the file."""
-    found = [dataclasses.asdict(entry) for entry in entries]
+    """The content of the file; what an entry does not say is left out."""
+    found = [
+        {name: value for name, value in dataclasses.asdict(entry).items() if value is not None}
+        for entry in entries
+    ]
     return {"format": FORMAT, "version": VERSION, "suite": suite.name, "entries": found}
 
 
@@ -202,7 +205,7 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
                 _shown(entry.method),
                 number(entry.value) + ("" if entry.error is None else f" ± {number(entry.error)}"),
                 _shown(entry.by),
-                *(str(count) for count in (entry.seeds, entry.episodes, entry.rows)),
+                *("–" if count is None else str(count) for count in (entry.seeds, entry.episodes, entry.rows)),
                 _shown(entry.data),
             ]
             for entry in board.ranked
