@@ -355,7 +355,7 @@ def test_the_command(tmp_path, runs, capsys):
     assert "<svg" in out.read_text()
     assert cli.main(["study", "prepare", *map(str, runs), "--out", str(tmp_path / "p"), "--pairs"]) == 0
     sheet = next((tmp_path / "p" / "sheets").iterdir()).read_bytes()
-    assert sheet.startswith(b"\xef\xbb\xbfcode,prompt,A,B,preference\n")  # Excel reads UTF-8 behind this mark alone
+    assert sheet.startswith(b"\xef\xbb\xbfcode,prompt,A,B,preference\n")  # for Excel
     capsys.readouterr()
     assert cli.main(["study", "prepare", str(runs[0])]) != 0
     assert "--out" in capsys.readouterr().err

@@ -205,7 +205,7 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
                 _shown(entry.method),
                 number(entry.value) + ("" if entry.error is None else f" ± {number(entry.error)}"),
                 _shown(entry.by),
-                *("–" if count is None else str(count) for count in (entry.seeds, entry.episodes, entry.rows)),
+                *_counts(entry),
                 _shown(entry.data),
             ]
             for entry in board.ranked
@@ -217,6 +217,11 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
         parts += ["", *head, "", text_table(heads, body)]
         before = board.task
     return "\n".join(parts) + "\n"
+
+
+def _counts(entry: Entry) -> list[str]:
+    counts = (entry.seeds, entry.episodes, entry.rows)
+    return ["–" if count is None else str(count) for count in counts]
 
 
 def _shown(text: str) -> str:
