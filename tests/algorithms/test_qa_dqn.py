@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+from statistics import median
 
 import pytest
 
@@ -133,12 +134,19 @@ def toys():
 def test_i_21_it_learns_fifty_toy_games(tmp_path):
     rows = [{**row, "split": split} for split in ("train", "validation", "test") for row in toys()]
     file = write(
-        tmp_path, task={"samples": rows, "mode": "easy", "memory": 3}, algorithm={"explore_games": 300}
+        tmp_path,
+        task={"samples": rows, "mode": "easy", "memory": 3},
+        algorithm={"explore_games": 300, "history": True, "bounded": True, "every_stop": True},
     )
     trainer = Trainer(recipes.load(file))
-    for _ in range(18):
+    for _ in range(17):
         trainer.update()
-    learned = trainer.evaluate("train", 50).values
+    evaluations = []
+    for _ in range(5):
+        trainer.update()
+        evaluations.append(trainer.evaluate("train", 50).values)
+    # after a single update it may search on in some games, and in which depends on the machine's rounding
+    learned = {name: median(one[name] for one in evaluations) for name in evaluations[-1]}
     others = [
         evaluate_agent(trainer.task, make(agent, trainer.task, {}), split="train", episodes=50).values
         for agent in ("reading/stop", "reading/random")
