@@ -11,7 +11,7 @@ from loquent.core.settings import Remark
 from loquent.errors import BadSetting
 from loquent.models.decode.compiled import compiled_step
 from loquent.models.decode.loop import Decoding
-from loquent.pretrained.torch_private import missing_compiler
+from loquent.pretrained.torch_private import failed_compilation, missing_compiler
 
 CPU = torch.device("cpu")
 NEEDS_COMPILER = pytest.mark.skipif(missing_compiler(CPU) is not None, reason="no C++ compiler")
@@ -63,3 +63,13 @@ def test_steps_that_cannot_be_compiled_are_refused():
         drawn(gemma(), prompts_of(1), {"compile": True})
     with pytest.raises(BadSetting, match="compile = true does not serve method = beam"):
         Decoding(method="beam", compile=True)
+
+
+def test_a_failed_compilation_has_its_cause_and_full_memory_is_none():
+    def failing(graph, inputs):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(RuntimeError) as error:
+        torch.compile(lambda x: x + 1, backend=failing)(torch.ones(2))
+    assert failed_compilation(error.value) == "OSError: [Errno 28] No space left on device"
+    assert failed_compilation(torch.OutOfMemoryError("full")) is None

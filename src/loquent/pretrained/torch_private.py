@@ -71,6 +71,16 @@ def compiled(function: Callable[..., Tensor], begins: Callable[[], None]) -> Cal
     return done
 
 
+def failed_compilation(error: RuntimeError) -> str | None:
+    """Why torch's compiler gave up, in a line; None for other errors, such as full memory."""
+    from torch._dynamo.exc import BackendCompilerFailed, TorchDynamoException
+
+    if not isinstance(error, TorchDynamoException):
+        return None
+    cause = error.inner_exception if isinstance(error, BackendCompilerFailed) else error
+    return f"{type(cause).__name__}: {cause}".strip().partition("\n")[0]
+
+
 def missing_compiler(device: torch.device) -> str | None:
     """What torch's inductor needs for a device and does not find; None if nothing is missing."""
     if device.type != "cpu":

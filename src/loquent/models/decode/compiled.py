@@ -18,7 +18,7 @@ from torch import Tensor
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
 from loquent.models.decode.single import token_step
-from loquent.pretrained.torch_private import compiled, missing_compiler
+from loquent.pretrained.torch_private import compiled, failed_compilation, missing_compiler
 
 ADVICE = "set decoding.compile (or evaluation.compile) to false"
 
@@ -43,9 +43,9 @@ class CompiledStep:
         try:
             states = self._step(own, trunk, ids, *rest)
         except RuntimeError as error:
-            if self.count == before:
+            why = failed_compilation(error)
+            if why is None:
                 raise
-            why = str(error).strip().partition("\n")[0]
             raise BadSetting(f"torch cannot compile a step of decoding: {why}; {ADVICE}") from error
         if self.count > before:
             seconds = time.perf_counter() - start
