@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from library_dropout import LibraryDropout
@@ -66,6 +67,16 @@ def test_states_and_gradients_are_the_librarys(shape):
         if isinstance(part, LowRank):
             torch.nn.init.zeros_(part.up.weight)
     assert not torch.allclose(ours, pretrained.hidden(module, TOKENS), atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_adapter_inside_an_adapter_has_no_pass_of_ours(shape):
+    assert pass_of(adapted(trunk(shape), 3)) is None
+    inner = "c_attn" if shape == "gpt2" else "q_proj"
+    settings = LoraConfig(r=2, target_modules=rf".*{inner}\.layer", fan_in_fan_out=shape == "gpt2")
+    module = get_peft_model(trunk(shape), settings)
+    assert any(".lora_A." in name for name, _ in module.named_modules())
+    assert pass_of(module.base_model.model) is None
 
 
 @pytest.mark.parametrize("shape", SHAPES)

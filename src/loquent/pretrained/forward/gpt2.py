@@ -15,11 +15,11 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from loquent.pretrained.forward.dropout import add_dropped, drop, may_drop
-from loquent.pretrained.forward.parts import Attend, Stores, consists_of, mixed, name, product, taken
+from loquent.pretrained.forward.parts import CONV1D, Attend, Stores, consists_of, mixed, name, product, taken
 
 HOME = "transformers.models.gpt2.modeling_gpt2"
 OWN = ("GPT2LMHeadModel", "GPT2Model", "GPT2Block", "GPT2Attention", "GPT2MLP")
-PARTS = {*((HOME, own) for own in OWN), ("transformers.pytorch_utils", "Conv1D")}
+PARTS = {*((HOME, own) for own in OWN), CONV1D}
 SLOPE, CUBE = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715  # 2 z = x (SLOPE + CUBE x^2)
 DROPOUTS = {"drop", "attn", "attn_dropout", "resid_dropout", "dropout"}  # an attention reads its own rate
 LAYERS = {nn.Embedding, nn.LayerNorm, nn.Linear, nn.Dropout, nn.ModuleList}

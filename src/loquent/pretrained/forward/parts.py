@@ -24,6 +24,8 @@ ADAPTER = "default"  # the name of an adapter in peft's layers
 IN_ADAPTERS = {"lora_A", "lora_B", "lora_dropout", "lora_embedding_A", "lora_embedding_B",
                "lora_magnitude_vector"}  # fmt: skip
 
+CONV1D = ("transformers.pytorch_utils", "Conv1D")
+
 
 def name(part: Any) -> tuple[str, str]:
     """The module and the name of a part's class."""
@@ -48,11 +50,12 @@ def consists_of(module: Any, parts: Collection[tuple[str, str]], kinds: Collecti
 def is_of_adapter(part: Any, path: str) -> bool:
     """Whether a part is a layer with a plain low-rank adapter, peft's or ours, or inside such a layer.
 
-    A layer of ours inside one of peft's has no pass.
+    Adapters inside adapters have no pass.
     """
     inside = set(path.split("."))
     if type(part) is LowRank:
-        return not inside & {"base_layer", *IN_ADAPTERS}
+        plain = type(part.layer) is nn.Linear or name(part.layer) == CONV1D
+        return plain and not inside & {"base_layer", *IN_ADAPTERS}
     return name(part) == ("peft.tuners.lora.layer", "Linear") or bool(IN_ADAPTERS & inside)
 
 

@@ -92,7 +92,7 @@ class TaggingView(View):
         self.all = task.options.context == "all"
         vectors = 1 + (self.lookahead if self.lookahead >= 0 else 1)
         self._sentence: tuple[str, ...] = ()  # the last one: its lookup reads all tokens
-        self._vectors = featurizer.tokens(())
+        self._vectors = np.zeros((0, featurizer.dimension), np.float32)  # of no token
         bound, n = featurizer.bound, len(labels)
         self.label_at = featurizer.dimension * vectors
         super().__init__(featurizer, [(self.label_at, -bound, bound), (n * (2 if self.all else 1), 0, 1)])
