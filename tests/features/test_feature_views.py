@@ -222,13 +222,13 @@ def test_vectors_that_are_all_zeros_leave_the_checker_nothing_to_say(tmp_path, i
 def test_a_featurizer_is_never_asked_about_no_token(vectors, monkeypatch):
     """A stack of no vectors has no shape, so a featurizer of a user's own may refuse it."""
     asked = []
-    encode = vectors.encode_tokens
+    encode = type(vectors).encode_tokens
 
-    def encoding(sentences):
+    def encoding(self, sentences):
         asked.extend(sentences)
-        return encode(sentences)
+        return encode(self, sentences)
 
-    monkeypatch.setattr(vectors, "encode_tokens", encoding)
+    monkeypatch.setattr(type(vectors), "encode_tokens", encoding)
     _, see = view(Stub("tagging", ["X", "Y"], lookahead=0, context="previous"), vectors)
     assert see(tagging(("a", "b"), 0, 2)).tolist() == [1, 2, 0, 0]
     assert asked == [("a", "b")]
