@@ -61,7 +61,7 @@ Place = tuple[str, int]  # the row and the number of an episode
 
 @dataclass(frozen=True)
 class Answer:
-    """A system's last answer, all that stands before it, and what the task said before the first answer."""
+    """The last answer of a system, the turns before it, and the task's text before the first answer."""
 
     opening: str
     prompt: str
