@@ -146,7 +146,7 @@ def _gradient(ours: Ours, batch: TokenBatch) -> torch.Tensor:
     chosen = batch.is_action
     advantage = batch.advantage[chosen]
     batch.advantage[chosen] = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-    ours.ppo.optimizer.zero_grad(set_to_none=True)
+    ours.ppo.gradient.optimizer.zero_grad(set_to_none=True)
     ours.ppo.loss(ours.actor, batch)["total"].mean().backward()
     parts = (ours.actor.policy, ours.actor.critic.trunk, ours.actor.critic.head)
     return torch.cat(

@@ -128,9 +128,9 @@ def batch(size: str, rows: int, wide: int, new: int) -> TokenBatch:
 
 def step(ppo: PPO, actor: Actor, batch: TokenBatch) -> None:
     """The loss of a batch, its gradient and the optimizer's step."""
-    ppo.optimizer.zero_grad(set_to_none=True)
+    ppo.gradient.optimizer.zero_grad(set_to_none=True)
     ppo.loss(actor, batch)["total"].mean().backward()
-    ppo.optimizer.step()
+    ppo.gradient.optimizer.step()
 
 
 class Whole(PPO):

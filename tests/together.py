@@ -95,7 +95,6 @@ def after_steps(backbones):
 
     sys.path.insert(0, str(Path(__file__).parent / "algorithms"))
     import fork
-    import torch
 
     from loquent.algorithms.value_learning.ilql import ILQL
     from loquent.core.seeding import Key
@@ -110,11 +109,11 @@ def after_steps(backbones):
         target_rate=0.1,
         backbones=backbones,
         token_budget=24,
+        optimizer="sgd",  # Adam's division makes much of rounding
+        learning_rate=0.1,
         **settings,
     )
     algorithm = ILQL(config, model, key=Key(0))
-    # Adam's division makes much of rounding
-    algorithm.optimizer = torch.optim.SGD(algorithm.parameters.values(), lr=0.1)
     algorithm.update(model, algorithm.prepare(fork.recorded(model)))
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 

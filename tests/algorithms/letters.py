@@ -155,8 +155,8 @@ def gradients(algorithm, model, batch) -> dict[str, torch.Tensor]:
     a step.
     """
     taken = {}
-    step, algorithm.optimizer.step = (
-        algorithm.optimizer.step,
+    step, algorithm.gradient.optimizer.step = (
+        algorithm.gradient.optimizer.step,
         lambda: taken.update(
             {name: p.grad.clone() for name, p in algorithm.parameters.items() if p.grad is not None}
         ),
@@ -164,7 +164,7 @@ def gradients(algorithm, model, batch) -> dict[str, torch.Tensor]:
     try:
         algorithm.update(model, batch)
     finally:
-        algorithm.optimizer.step = step
+        algorithm.gradient.optimizer.step = step
     return taken
 
 

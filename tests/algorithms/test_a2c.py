@@ -54,7 +54,7 @@ def test_one_update_is_one_step_on_all_episodes():
     model = actor()
     algorithm = A2C(Config(learning_rate=3e-3), model)
     steps = []
-    algorithm.optimizer.register_step_post_hook(lambda *given: steps.append(1))
+    algorithm.gradient.optimizer.register_step_post_hook(lambda *given: steps.append(1))
     _, logs = one_update(algorithm, model, 0, count=24)
     assert len(steps) == logs["gradient/steps"] == 1
     assert logs["policy/ratio"] == pytest.approx(1, abs=1e-5)

@@ -113,7 +113,7 @@ def test_it_reaches_its_optimum(name, shape):
     algorithm, number = kind(kind.Config(**settings), model), 0
     group = DRAWS if kind is GRPO else 8  # the mean of a small group holds the answer itself
     for updates, share in STAGES:
-        for part in algorithm.optimizer.param_groups:
+        for part in algorithm.gradient.optimizer.param_groups:
             part["lr"] = settings["learning_rate"] * (share if kind is not TRPO else 1)
         if kind is TRPO:
             algorithm.config = replace(algorithm.config, radius=0.01 * share**3)

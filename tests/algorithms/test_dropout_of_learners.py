@@ -53,7 +53,7 @@ def test_the_count_of_torchs_dropout_can_fail():
 def test_keyed_dropout_leaves_targets_alone(name):
     model, algorithm, batch, _ = made(name)
     without = states_of(model, batch, cache=algorithm.cache)
-    for network in algorithm.learning:
+    for network in algorithm.gradient.modules:
         network.train()
     with dropping(KEY):
         learning = states_of(model, batch, cache=algorithm.cache)

@@ -128,7 +128,7 @@ def test_a_refused_minibatch_is_in_no_mean():
     free = PPO(Config(**settings), model)
     made, loss, moves = [], free.loss, []
     free.loss = lambda *given: made.append((len(moves), loss(*given))) or made[-1][1]
-    free.optimizer.register_step_post_hook(lambda *given: moves.append(1))
+    free.gradient.optimizer.register_step_post_hook(lambda *given: moves.append(1))
     free.update(model, batch)
 
     def mean(name, count):

@@ -9,7 +9,8 @@ import torch
 
 from loquent import recipes
 from loquent.agents.turns import StopForcing, TurnAgent
-from loquent.algorithms.policy_gradient.turn_ppo import Config, TurnPPO, advantages, by_episode, step_size
+from loquent.algorithms.policy_gradient.turn_ppo import Config, TurnPPO, advantages, by_episode
+from loquent.algorithms.shared.step_settings import step_size
 from loquent.core import episode
 from loquent.core.actions import Texts, bitset
 from loquent.core.options import dump
@@ -197,11 +198,11 @@ def test_turns_are_laid_out_by_episode():
 
 
 def test_learning_rates_by_hand():
-    config = Config(learning_rate=1.0, schedule="linear", horizon=6, warmup=2)
+    config = Config(learning_rate=1.0, schedule="linear", total_steps=6, warmup=2)
     assert [step_size(i, config) for i in range(8)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
-    cosine = Config(learning_rate=1.0, schedule="cosine", horizon=2)
+    cosine = Config(learning_rate=1.0, schedule="cosine", total_steps=2)
     assert [step_size(i, cosine) for i in range(3)] == pytest.approx([1.0, 0.5, 0.0])
-    with pytest.raises(BadSetting, match="horizon"):
+    with pytest.raises(BadSetting, match="total_steps"):
         Config(schedule="linear")
 
 

@@ -47,7 +47,7 @@ RUN = {
         "minibatch": 6,
         "epochs": 2,
         "schedule": "linear",
-        "horizon": 6,
+        "total_steps": 60,
     },
 }
 # (moment, how often it comes in one update)

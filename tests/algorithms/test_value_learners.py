@@ -218,7 +218,7 @@ def test_targets_have_no_dropout(backbones):
     model = fork.actor(layers=1, width=16, dropout=0.5)
     model, algorithm, batch = made(model=model, backbones=backbones, **STILL.get(backbones, {}))
     without = states_of(model, batch, cache=algorithm.cache)
-    for network in algorithm.learning:
+    for network in algorithm.gradient.modules:
         network.train()
     training = {name: part.training for name, part in model.named_modules()}
     torch.manual_seed(0)
@@ -290,7 +290,7 @@ def test_each_network_runs_once_for_a_minibatch(kind, backbones):
     settings = STILL.get(backbones, {}) if kind is not Psi else {}
     model, algorithm, batch = made(kind, backbones=backbones, **settings)
     loss_of(algorithm, model, batch)  # its output layer is probed once
-    for network in algorithm.learning:
+    for network in algorithm.gradient.modules:
         network.train()  # without dropout
     counts = dict.fromkeys(("policy", "value", "target"), 0)
     trunks_ = {

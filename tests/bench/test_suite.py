@@ -155,12 +155,12 @@ def test_mistakes_that_only_planning_sees_name_the_entry(suite):
     "value", [0.5, 1e-6, None, True, "inf", float("inf"), "a: b", "<x", [1, 2], {"label": 1}, "été", 'quo"te']
 )
 def test_an_override_gives_a_setting_this_very_value(value):
-    from loquent.core.options import parse
+    from loquent.core.options import Node, tree
     from loquent.core.values import frozen
+    from loquent.recipes.overrides import of_file, override
 
-    text = jobs.override("a.b", value).partition("=")[2]
-    found = parse(text, "x", numbered=False).plain()
-    assert found == (frozen(value) if value != float("inf") or isinstance(value, str) else "inf")
+    root = override(Node({}, "x", None), of_file({"a.b": tree(value, "suite", None)}))
+    assert root.plain()["a"]["b"] == frozen(value)
 
 
 @pytest.mark.parametrize("name", suites.names())

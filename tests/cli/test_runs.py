@@ -480,9 +480,11 @@ def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts()
 
 @pytest.mark.parametrize("name", ["a: b", "123", "1e5", "été # 'x' \"y\"", "x" * 300 + " " + "y" * 300])
 def test_a_folder_of_any_name_is_a_path_in_an_override(name):
-    from loquent.bench.jobs import override
+    from loquent.core.options import tree
+    from loquent.recipes.overrides import of_file
 
-    assert recipes.load("reviews_ppo", [override("model.path", name)]).model.path == name
+    path = of_file({"model.path": tree(name, "suite", None)})
+    assert recipes.load("reviews_ppo", path).model.path == name
 
 
 def test_quickstart_takes_any_folder_any_processes_and_settings_of_the_zero_shot_stage(tmp_path, capsys):

@@ -12,7 +12,7 @@ from loquent.core.logged import Logged
 
 SCHEDULE = {
     "gradient/steps": Logged("steps", "gradient steps of the update"),
-    "learning_rate": Logged("", "learning rate of AdamW at the last gradient step"),
+    "learning_rate": Logged("", "learning rate of the last gradient step"),
 }
 
 PPO = {
@@ -239,7 +239,7 @@ TURN_PPO = {
     "critic/explained_variance": PPO["critic/explained_variance"],
     "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
     "gradient/steps": PPO["gradient/steps"],
-    "learning_rate": Logged("", "learning rate of AdamW in this update"),
+    "learning_rate": Logged("", "learning rate of the last gradient step"),
 }
 
 QA_ANSWERS = {

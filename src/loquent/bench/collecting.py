@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loquent.bench.sets import SetJob, kind, text
+from loquent.bench.sets import SetJob, identifier, kind, text
 from loquent.core import agent, episode
 from loquent.core.task import Task
 from loquent.core.values import Record
@@ -131,4 +131,4 @@ def _maker(job: SetJob) -> str:
 
 def _task_options(job: SetJob) -> tuple[str, ...]:
     options: Mapping[str, Any] = job.task_options
-    return tuple(f"{key}={text(value)}" for key, value in options.items())
+    return tuple(f"{identifier(key, job.task)}={text(value)}" for key, value in options.items())

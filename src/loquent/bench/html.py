@@ -32,7 +32,7 @@ td svg { display: block }
 p, li, h1, h2, code, pre { overflow-wrap: anywhere } details { margin: .5rem 0 }
 pre { white-space: pre-wrap }
 """
-CHARTS = resources.files("loquent.bench") / "curves.css"
+CHARTS = (resources.files("loquent.bench") / "curves.css").read_text(encoding="utf-8")
 WIDTH, HEIGHT = 110, 14
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 

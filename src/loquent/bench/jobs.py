@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -15,10 +13,11 @@ from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
 from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
-from loquent.core.options import without_transport
-from loquent.core.values import Record, digest, plain
+from loquent.core.options import COMMAND_LINE, tree, without_transport
+from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, UnknownName
 from loquent.recipes import Recipe
+from loquent.recipes.overrides import Override, of_file
 
 SMOKE_EPISODES = 20  # games of a set under the profile smoke
 
@@ -112,12 +111,6 @@ def by_entry(
     return by_name
 
 
-def override(name: str, value: Any) -> str:
-    """The override that gives a setting exactly this value, quoted so that YAML reads the same type."""
-    bare = str(value) if isinstance(value, float) and not math.isfinite(value) else plain(value)
-    return f"{name}={json.dumps(bare, ensure_ascii=False)}"
-
-
 class WrongEntry(BadSetting):
     """An entry of a suite cannot be planned; the message names the suite and the entry."""
 
@@ -207,8 +200,9 @@ class _Planner:
         seed: int | None,
     ) -> Recipe:
         """The recipe of an entry, with references replaced by `folders`."""
-        texts = [override(path, _resolved(value, folders)) for path, value in settings.items()]
-        texts += [*self.overrides.get(name, ()), *([] if seed is None else [f"training.seed={seed}"])]
+        given = {path: tree(_resolved(v, folders), COMMAND_LINE, None) for path, v in settings.items()}
+        texts: list[str | Override] = [*of_file(given), *self.overrides.get(name, ())]
+        texts += [] if seed is None else [f"training.seed={seed}"]
         file = self.suite.folder / entry.recipe
         beside = entry.recipe.endswith((".yaml", ".yml")) and file.is_file()
         source: str | Path = file if beside else entry.recipe

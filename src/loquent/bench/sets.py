@@ -52,7 +52,7 @@ class Data:
         """The options of the players and of the design, as `OWNER.KEY=VALUE` of a command line."""
         owners = (*designed.PLAYERS, designed.DESIGN)
         return tuple(
-            f"{owner}.{key}={text(value)}"
+            f"{owner}.{identifier(key, owner)}={text(value)}"
             for owner in owners
             for key, value in _options(getattr(self, owner)).items()
         )
@@ -162,6 +162,13 @@ def _options(choice: str | Record) -> dict[str, Any]:
     if not isinstance(choice, Record):
         return {}
     return {key: value for key, value in choice.items() if key != "kind"}
+
+
+def identifier(key: str, owner: str) -> str:
+    """The name of an option; BadSetting for a text that is no name."""
+    if not key.isidentifier():
+        raise BadSetting(f"{owner} has no option {key!r:.80}; an option is a name of letters, digits and _")
+    return key
 
 
 def text(value: Any) -> str:

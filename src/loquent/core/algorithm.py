@@ -90,10 +90,13 @@ class BatchAlgorithm(Algorithm):
     """The least `training.answers`; at least 2 if it compares the answers to one row."""
     working_copies: int = 0
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
-    parameters: Any = EMPTY
-    """The parameters that learn, by name."""
-    optimizer: Any = None
-    """The optimizer of these parameters; None: it has none."""
+    gradient: Any = None
+    """The owner of its gradient steps (`algorithms.shared.gradient_step.GradientStep`); None: it has none."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters that learn, by name."""
+        return EMPTY if self.gradient is None else self.gradient.parameters
 
     @abstractmethod
     def prepare(self, batch: Any) -> Any:

@@ -17,9 +17,11 @@ from loquent.core.values import Record, frozen
 from loquent.errors import BadSetting, NotImported, listed, nearest
 
 COMMAND_LINE = "command line"
+PROFILE = "profile"  # the origin of settings that come from a profile
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
 __all__ = [
     "COMMAND_LINE",
+    "PROFILE",
     "Node",
     "dump",
     "fill",
@@ -30,6 +32,7 @@ __all__ = [
     "read",
     "takes",
     "transport_options",
+    "tree",
     "unknown",
     "without_transport",
 ]
@@ -85,6 +88,16 @@ def from_values(cls: type, values: Mapping[str, Any], section: str, place: str =
     """
     nodes = {name: Node(frozen(value), place, None) for name, value in values.items()}
     return fill(cls, Node(nodes, place, None), section)
+
+
+def tree(value: Any, file: str, line: int | None, origin: str = "") -> Node:
+    """The nodes of a plain value: mappings and lists have nodes inside, all with the same place."""
+    inside: Any = value
+    if isinstance(value, Mapping):
+        inside = {str(name): tree(item, file, line, origin) for name, item in value.items()}
+    elif isinstance(value, list | tuple):
+        inside = [tree(item, file, line, origin) for item in value]
+    return Node(inside, file, line, origin)
 
 
 def takes(options: type, name: str = "") -> Callable[[Callable[[Any, Any], Any]], Callable[..., Any]]:
@@ -155,7 +168,7 @@ def _place_of(
     An override (it has no line) is named when the error mentions its key, or when the dataclass accepts the
     other values without the overrides. Otherwise the place is that of the whole mapping.
     """
-    overrides = {key: _override(item) for key, item in items.items() if item.line is None}
+    overrides = {key: _override(item) for key, item in items.items() if item.line is None or item.origin}
     mentioned = [place for key, place in overrides.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
     if COMMAND_LINE in mentioned:  # a profile that sets another mentioned key is as the user chose it
         return COMMAND_LINE

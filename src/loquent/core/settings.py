@@ -29,6 +29,7 @@ def setting(
     choices: tuple[Any, ...] = (),
     infinite: bool = False,
     transport: bool = False,
+    file: bool = False,
 ) -> Any:
     """A dataclass field with a meaning, a source and a range.
 
@@ -42,6 +43,7 @@ def setting(
         infinite: whether a number may be infinite.
         transport: whether the setting only says how a service is reached (an address, a timeout). Such a
             setting is no part of fingerprints, and a collection can be resumed with another value.
+        file: whether the setting names a file or a folder that rows are read from.
     """
     metadata = {
         "why": why,
@@ -51,11 +53,23 @@ def setting(
         "choices": choices,
         "infinite": infinite,
         "transport": transport,
+        "file": file,
     }
     if type(default) in (dict, list):
         raise TypeError(
             f"the default of a setting must be immutable, got {default!r:.80}; use a Record or a tuple"
         )
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def redefault(base: type, name: str, default: Any, *, source: str = "", why: str = "") -> Any:
+    """A field of `base` with another default, and with its own source.
+
+    Args:
+        why: a meaning in place of that of `base`; by default it is the same.
+    """
+    field = {field.name: field for field in dataclasses.fields(base)}[name]
+    metadata = {**field.metadata, "source": source, "why": why or field.metadata["why"]}
     return dataclasses.field(default=default, metadata=metadata)
 
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import digest
-from loquent.data import duplicates
+from loquent.data import content, duplicates
 from loquent.data.columns import Columns, Place
 from loquent.data.readers import FORMATS, imdb, is_imdb, reader
 from loquent.errors import BadRow, BadSetting, MissingExtra
@@ -48,9 +47,11 @@ class Source:
         "builtin", "built-in reviews, a file or folder, or a hub dataset", choices=("builtin", "path", "hub")
     )
     path: str = setting(
-        "", "kind path: a file, a folder with train, validation and test files, or the IMDB folders"
+        "",
+        "kind path: a file, a folder with train, validation and test files, or the IMDB folders",
+        file=True,
     )
-    name: str = setting("", "kind hub: the dataset's name, or a local folder in the hub's format")
+    name: str = setting("", "kind hub: the dataset's name, or a local folder in the hub's format", file=True)
     subset: str = setting("", "kind hub: the dataset's configuration, if it has several")
     revision: str = setting("", "kind hub: the commit, 40 hexadecimal digits, which fixes the rows")
     text_field: str = setting("text", "the field that holds the text")
@@ -88,9 +89,9 @@ class Source:
         return Columns(self.text_field, self.label_field, self.labels)
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def load(source: Source) -> Splits:
-    """The rows of a source by split; cached in the process.
+    """The rows of a source by split; kept in the process while the files hold the same.
 
     Their ids are stable, and unique within the source.
 

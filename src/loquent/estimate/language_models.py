@@ -206,7 +206,10 @@ def _disk(trainer: Trainer, recipe: Recipe) -> dict[str, int]:
 def _learning(trainer: Trainer, measured: Slice, minibatch: int) -> dict[str, int]:
     """The bytes of learning: gradients, the optimizer's state, activations, and the work on logits."""
     algorithm = trainer.algorithm
-    learned, optimizer = list(algorithm.parameters.values()), algorithm.optimizer
+    learned, optimizer = (
+        list(algorithm.parameters.values()),
+        None if algorithm.gradient is None else algorithm.gradient.optimizer,
+    )
     state, copies = ({}, {}) if optimizer is None else (optimizer.state, exact_copies(optimizer))
     state_tensors = [part for entry in state.values() for part in entry.values() if isinstance(part, Tensor)]
     budget = trainer.recipe.config.token_budget

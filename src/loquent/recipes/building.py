@@ -69,7 +69,7 @@ def unused_of_model(model: ModelSettings) -> tuple[str, ...]:
 def _drop(sections: dict[str, Node], name: str, algorithm: str) -> None:
     """Remove a section without effect; a remark says so, unless the section came from a profile."""
     node = sections.pop(name, None)
-    if node is not None and node.file != PROFILE:
+    if node is not None and node.source != PROFILE:
         warnings.warn(
             f"{node.place}: {name} has no effect: {algorithm} has no language model", Remark, stacklevel=4
         )
@@ -101,7 +101,14 @@ def _check_adapters(nodes: Mapping[str, Node]) -> None:
     """Raise BadSetting if an override asks for adapters on a model that a profile removed."""
     path, lora = nodes.get("path"), nodes.get("lora")
     rank = lora.value.get("rank") if lora and isinstance(lora.value, dict) else None
-    if rank and rank.value and rank.file == COMMAND_LINE and path and path.file == PROFILE and not path.value:
+    if (
+        rank
+        and rank.value
+        and rank.source == COMMAND_LINE
+        and path
+        and path.source == PROFILE
+        and not path.value
+    ):
         raise BadSetting(
             f"{rank.place}: model.lora.rank = {rank.value!r} needs an existing model, whose weights it "
             "freezes, and the profile removes model.path; add model.path=FOLDER, which overrides the "
@@ -121,7 +128,7 @@ def _asked_in_vain(model: ModelSettings, nodes: Mapping[str, Node]) -> list[str]
 
 def _rank(node: Node) -> int:
     """The rank of a setting's place: a profile overrides a file, the command line overrides both."""
-    return {PROFILE: 1, COMMAND_LINE: 2}.get(node.file, 0)
+    return {PROFILE: 1, COMMAND_LINE: 2}.get(node.source, 0)
 
 
 def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
@@ -200,11 +207,14 @@ def _with_preset(nodes: Mapping[str, Node], kind: str, config: type[AlgorithmCon
         raise BadSetting(
             f"{chosen.place}: {kind} has no preset {name!r}; known: {', '.join(known) or 'none'}"
         )
-    made = {setting: Node(value, chosen.file, chosen.line) for setting, value in known[name].items()}
+    made = {
+        setting: Node(value, chosen.file, chosen.line, chosen.origin)
+        for setting, value in known[name].items()
+    }
     own, below = dict(nodes), True
     for setting, node in nodes.items():  # those of a base's file stand before the preset
         below = below and setting != "preset"
-        earlier = below and node.file != chosen.file and _rank(node) == _rank(chosen)
+        earlier = below and node.source != chosen.source and _rank(node) == _rank(chosen)
         if setting in made and (_rank(node) < _rank(chosen) or earlier):
             del own[setting]
     del own["preset"]

@@ -10,14 +10,13 @@ the whole section. Profiles of the base apply first.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from loquent.core.guards.safe_yaml import Node
-from loquent.core.options import read
-from loquent.core.values import plain
+from loquent.core.options import PROFILE, read
 from loquent.errors import BadSetting, UnknownName
+from loquent.recipes.overrides import Override, of_file
 
 BASE, PROFILES = "base", "profiles"
 MOST_BASES = 8
@@ -49,7 +48,7 @@ def whole(root: Node, path: Path) -> Node:
     return merged
 
 
-def profile(root: Node, name: str | None) -> list[str]:
+def profile(root: Node, name: str | None) -> list[Override]:
     """Take the profiles out of a recipe's tree; returns the overrides of the named profile.
 
     "smoke" is a profile of every recipe, and has no overrides here.
@@ -61,15 +60,22 @@ def profile(root: Node, name: str | None) -> list[str]:
     found = {key: inner.mapping(f"{PROFILES}.{key}") for key, inner in _inside(node).items()}
     if name is not None and name != "smoke" and name not in found:
         raise UnknownName("profile of this recipe", name, [*found, "smoke"])
-    settings = found.get(name or "", {})
-    return [
-        f"{path}={json.dumps(plain(value.plain()), ensure_ascii=False)}" for path, value in settings.items()
-    ]
+    return of_file({path: _of_profile(node) for path, node in found.get(name or "", {}).items()})
 
 
 def names(root: Node) -> Sequence[str]:
     """The profiles of a recipe's tree."""
     return tuple(_inside(root.mapping("a recipe").get(PROFILES)))
+
+
+def _of_profile(node: Node) -> Node:
+    """The node with the origin of a profile, and all nodes inside it."""
+    value = node.value
+    if isinstance(value, dict):
+        value = {name: _of_profile(item) for name, item in value.items()}
+    elif isinstance(value, list):
+        value = [_of_profile(item) for item in value]
+    return Node(value, node.file, node.line, PROFILE)
 
 
 def _inside(node: Node | None) -> dict[str, Node]:

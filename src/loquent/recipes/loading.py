@@ -13,7 +13,7 @@ from loquent.core.guards import trust
 from loquent.core.options import Node, read
 from loquent.errors import BadSetting, UnknownName, kind_of
 from loquent.recipes import building, layers, smoke
-from loquent.recipes.overrides import PROFILE, override
+from loquent.recipes.overrides import PROFILE, Overrides, override
 from loquent.recipes.recipe import Recipe
 
 FOLDER = resources.files("loquent.recipes")
@@ -23,7 +23,7 @@ Imports = Literal["trusted", "all", "none"]
 
 def load(
     name: str | Path,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     *,
     profile: str | None = None,
     imports: Imports = "trusted",
@@ -31,7 +31,8 @@ def load(
     """A recipe by registered or built-in name, or from a YAML file.
 
     Args:
-        overrides: `key.path=value`; later ones override earlier ones.
+        overrides: `key.path=value`, or settings of a file (`overrides.of_file`); later ones override
+            earlier ones.
         profile: a profile of the recipe. "smoke", which every recipe has, makes updates, episodes and the
             model tiny, so that a run takes seconds and needs no other run. Overrides are applied after it.
         imports: what happens to code that a YAML file names as `module:Name`. "trusted" imports it if the
@@ -54,12 +55,14 @@ def load(
         )
     root = layers.whole(root, path)
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
+    chosen = layers.profile(root, profile)
+    whole = override(override(copy.deepcopy(root), chosen), overrides)
     if imports == "trusted" and str(name).endswith((".yaml", ".yml")):
-        trust.check(override(copy.deepcopy(root), overrides), path)
-    alone = frozenset(reach.name for reach in trust.reaches(root)) if imports == "none" else frozenset[str]()
+        trust.check(whole, path)
+    alone = frozenset(reach.name for reach in trust.reaches(whole)) if imports == "none" else frozenset[str]()
     with registry.refuse_imports(alone):
-        small = [*layers.profile(root, profile), *smoke.overrides_of(profile, root, overrides)]
-        fields = building.settings(override(override(root, small, PROFILE), overrides))
+        tiny = smoke.overrides_of(profile, root, [*chosen, *overrides])
+        fields = building.settings(override(override(override(root, chosen), tiny, PROFILE), overrides))
     return Recipe(**fields, alone=alone)
 
 

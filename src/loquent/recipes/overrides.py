@@ -1,51 +1,100 @@
-"""Overrides: `key.path=value` replaces one setting of a recipe that was read."""
+"""Overrides: settings that replace those of a recipe that was read.
+
+A person types them as the text `key.path=value`, which is parsed here, once. Settings of files stay nodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from loquent.core.guards.safe_yaml import MOST_LEVELS
-from loquent.core.options import COMMAND_LINE, Node, parse
+from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
 from loquent.errors import BadSetting
 
-PROFILE = "profile"  # the place of settings that come from a profile
+__all__ = ["PROFILE", "Override", "Overrides", "of_file", "override", "path_of"]
 WITH_KIND = ("task", "algorithm", "teacher")  # a text here is a kind without options
 
 
-def override(root: Node, overrides: Sequence[str], place: str = COMMAND_LINE) -> Node:
+IDENTIFIERS = re.compile(r"[A-Za-z_][A-Za-z0-9_/-]*(\.[A-Za-z_][A-Za-z0-9_/-]*)*")
+
+
+@dataclass(frozen=True)
+class Override:
+    """A setting that replaces that of a recipe: its dotted path, and its value with its place."""
+
+    path: str
+    node: Node
+
+    def __str__(self) -> str:
+        return f"{self.path}={self.node.bare()!r:.80}"
+
+
+Overrides = Sequence[str | Override]
+
+
+def of_file(settings: Mapping[str, Node]) -> list[Override]:
+    """The settings of a mapping in a file, by their dotted paths.
+
+    Raises:
+        BadSetting: a key is not a dotted identifier such as `training.updates`.
+    """
+    for path, node in settings.items():
+        if not IDENTIFIERS.fullmatch(path):
+            raise BadSetting(
+                f"{node.place}: the key {path!r:.80} is not the path of a setting; write names joined by "
+                "dots, such as training.updates; other names go into a mapping: `rewards: {module:name: 1}`"
+            )
+    return [Override(path, node) for path, node in settings.items()]
+
+
+def path_of(item: str | Override) -> str:
+    """The path that an override names."""
+    return item.path if isinstance(item, Override) else item.partition("=")[0].strip()
+
+
+def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Node:
     """Apply overrides to the tree of a recipe, in place, and return it.
 
     Args:
-        place: where the overrides come from, for errors.
+        place: where overrides that are texts come from, for errors.
 
     Raises:
-        BadSetting: a text is not of the form key.path=value, or its path leads through a value.
+        BadSetting: a text is not of the form key.path=value, or a path leads through a value.
     """
-    for text in overrides:
-        path, equals, value = text.partition("=")
-        if not equals or not path.strip():
-            raise BadSetting(f"the override {text!r} is not of the form key.path=value")
-        *parents, last = path.strip().split(".")
+    for item in overrides:
+        read = _typed(item, place) if isinstance(item, str) else item
+        *parents, last = read.path.split(".")
         if len(parents) >= MOST_LEVELS:
             raise BadSetting(
-                f"the override {text!r:.80}... names a path of {len(parents) + 1} parts; at most "
+                f"the override {str(item)!r:.80}... names a path of {len(parents) + 1} parts; at most "
                 f"{MOST_LEVELS} are allowed"
             )
-        section = _section(root, parents, text, place)
-        node, before = parse(value, place, numbered=False), section.get(last)
+        section = _section(root, parents, str(item), read.node)
+        node, before = copy.deepcopy(read.node), section.get(last)
         if last != "kind" or before is None or before.value != node.value:
             section[last] = node  # an unchanged kind keeps its place in the file
     return root
 
 
-def _section(root: Node, parents: Sequence[str], text: str, place: str) -> dict[str, Node]:
-    """The mapping that a path leads to; missing sections are added."""
+def _typed(text: str, place: str) -> Override:
+    """The override that a person typed as key.path=value."""
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise BadSetting(f"the override {text!r} is not of the form key.path=value")
+    return Override(path.strip(), parse(value, place, numbered=False))
+
+
+def _section(root: Node, parents: Sequence[str], text: str, source: Node) -> dict[str, Node]:
+    """The mapping that a path leads to; missing sections are added, with the place of `source`."""
     node = root
     for name in parents:
         section = _mapping(node, text)
-        inner = section.setdefault(name, Node({}, place, None))
+        inner = section.setdefault(name, Node({}, source.file, source.line, source.origin))
         if isinstance(inner.value, str) and name in WITH_KIND:
-            inner.value = {"kind": Node(inner.value, inner.file, inner.line)}
+            inner.value = {"kind": Node(inner.value, inner.file, inner.line, inner.origin)}
         node = inner
     return _mapping(node, text)
 

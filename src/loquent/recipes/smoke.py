@@ -14,7 +14,7 @@ from loquent.core.options import Node
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
 from loquent.recipes import kinds, scores
-from loquent.recipes.overrides import override
+from loquent.recipes.overrides import Overrides, override, path_of
 
 Sections = Mapping[str, Mapping[str, Node]]
 
@@ -53,7 +53,7 @@ BUILT_IN_LABELS = (("text_field", "text"), ("label_field", ""), ("labels", "[]")
 DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
 
 
-def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> Sequence[str]:
+def overrides_of(profile: str | None, root: Node, overrides: Overrides) -> Sequence[str]:
     """The overrides of the profile "smoke" for this recipe; none for another profile.
 
     They also shorten the recipe's own evaluation and replace what may be absent here: its
@@ -71,7 +71,7 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
     if reference and reference.value not in ("copy", "none"):
         texts.append("model.reference=copy")
     if "data" in sections.get("training", {}) and not any(
-        text.startswith("training.data=") for text in overrides
+        path_of(item) == "training.data" for item in overrides
     ):
         texts += PLAYED
     if "answers" in sections.get("training", {}):
@@ -87,7 +87,7 @@ def overrides_of(profile: str | None, root: Node, overrides: Sequence[str]) -> S
     return (*SMOKE, *texts, *small, *rows, *_scores(sections, without_tables))
 
 
-def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
+def _rows(sections: Sections, overrides: Overrides) -> list[str]:
     """Overrides that use the built-in reviews in place of a hub dataset or of an absent file or folder.
 
     A remark says so for a file or folder.
@@ -96,7 +96,7 @@ def _rows(sections: Sections, overrides: Sequence[str]) -> list[str]:
     kind, source, path = (task[name].value if name in task else None for name in ("kind", "source", "path"))
     absent = kind == DEFAULT_TASK and source == "path" and not _exists(path)
     if not (source == "hub" or absent) or any(
-        text.startswith(("task.path=", "task.source=")) for text in overrides
+        path_of(item) in ("task.path", "task.source") for item in overrides
     ):
         return []
     if absent:

@@ -12,6 +12,7 @@ from typing import Any
 from loquent.core.guards.json_files import shown
 from loquent.core.task import Task
 from loquent.core.values import digest
+from loquent.data import content
 from loquent.errors import AnotherRun, BadSetting, UnknownName
 from loquent.recipes import Recipe
 from loquent.recipes.sections import TrainingSettings
@@ -72,6 +73,11 @@ def held_out_rows(task: Task, settings: TrainingSettings) -> dict[str, str]:
         for split, chunks in rows.items()
     }
     return {split: digest(value, 16) for split, value in values.items()}
+
+
+def data_digest(task: Task) -> str:
+    """A hash of the content of the files that the task's rows are read from; "" if it reads none."""
+    return content.of(getattr(task, "options", None))
 
 
 def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:

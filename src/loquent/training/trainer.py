@@ -215,6 +215,7 @@ class Trainer:
             "settings": identity.settings(self.recipe),
             "machine": machine(self.actor.device),
             "rows": self.held_out_rows(),
+            "data": identity.data_digest(self.task),
         }
 
     def _play(self, algorithm: Playing) -> dict[str, float]:

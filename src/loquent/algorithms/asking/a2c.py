@@ -24,7 +24,7 @@ from loquent.algorithms.asking.answers import Answers
 from loquent.algorithms.asking.dqn import check_fits
 from loquent.algorithms.asking.optimizing import Adam
 from loquent.algorithms.asking.settings import A2CSettings
-from loquent.algorithms.shared.optimization import Means, trainable
+from loquent.algorithms.shared.optimization import Means, Parameters, trainable
 from loquent.core.agent import Agent
 from loquent.core.algorithm import TurnAlgorithm
 from loquent.core.episode import Episode
@@ -62,10 +62,14 @@ class QAA2C(TurnAlgorithm):
 
     def __init__(self, config: Any, model: AskingActor, *, key: Key = START) -> None:
         self.config, self.key, self.actor = config, key, model
-        self.parameters = trainable(policy=model.policy)
-        self.adam = Adam(model.policy, self.parameters, config.learning_rate)
+        self.adam = Adam(model.policy, trainable(policy=model.policy), config.learning_rate)
         self.answers = Answers(config.answer_replay, model.inputs.sentences)
         self.updates = self.answered = 0
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters that learn, by name."""
+        return self.adam.parameters
 
     @classmethod
     def make_actor(cls, config: Any, task: Task, key: Key) -> AskingActor:

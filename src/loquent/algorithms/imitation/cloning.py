@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from loquent.algorithms.imitation import supervised
 from loquent.algorithms.imitation.supervised import LOGGED, Supervised
-from loquent.core.settings import setting
+from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.settings import redefault
 
 __all__ = ["LOGGED", "Cloning", "Config"]
 
@@ -20,12 +21,7 @@ __all__ = ["LOGGED", "Cloning", "Config"]
 class Config(supervised.Config):
     """Settings of `cloning`."""
 
-    learning_rate: float = setting(
-        1e-4,
-        "peak learning rate of AdamW; 1e-3 suits small models trained from scratch",
-        source="ILQL's released code",
-        low=0.0,
-    )
+    learning_rate: float = redefault(StepSettings, "learning_rate", 1e-4, source="ILQL's released code")
 
 
 class Cloning(Supervised):

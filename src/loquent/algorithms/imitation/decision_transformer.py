@@ -18,7 +18,7 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.imitation import cloning
 from loquent.algorithms.imitation.cloning import LOGGED, Cloning
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.optimization import adamw, trainable
+from loquent.algorithms.shared.optimization import Parameters, trainable
 from loquent.core.agent import Answer, Question
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import setting
@@ -48,11 +48,13 @@ class DecisionTransformer(Cloning):
     name = "decision_transformer"
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        super().__init__(config, model, key=key)
         with borrowed(key.child("conditioning")):
             model.conditioning = Conditioning(model.policy)
-        self.parameters = trainable(policy=model.policy, conditioning=model.conditioning)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        super().__init__(config, model, key=key)
+
+    def learned_parameters(self, model: Actor) -> Parameters:
+        """The parameters of the policy and of what conditions it."""
+        return trainable(policy=model.policy, conditioning=model.conditioning)
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, conditioned on `wanted_return`."""

@@ -19,32 +19,23 @@ from torch import Tensor
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.optimization import (
-    Means,
-    adamw,
-    clip_gradients,
-    load_by_name,
-    minibatches,
-    state_by_name,
-    trainable,
-)
-from loquent.algorithms.shared.schedule import ScheduleConfig, step_size
+from loquent.algorithms.shared.gradient_step import GradientStep, Loss
+from loquent.algorithms.shared.optimization import Means, Parameters, minibatches, trainable
+from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.core.algorithm import BatchAlgorithm
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import LoquentError
 from loquent.files import saved_state
-from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
-from loquent.pretrained import dropping
 
 LOGGED = logged_keys.SUPERVISED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ScheduleConfig):
+class Config(StepSettings):
     """Settings of `supervised`."""
 
     learn_on: str = setting(
@@ -54,12 +45,6 @@ class Config(ScheduleConfig):
     )
     epochs: int = setting(1, "passes over one batch of episodes", low=1)
     minibatch: int = setting(64, "episodes in one gradient step", source="2210.01241 sec. B.3.1", low=1)
-    weight_decay: float = setting(
-        0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0
-    )
-    max_grad_norm: float | None = setting(
-        1.0, "largest norm of the gradient; none: no clipping", source="transformers, Trainer", low=0.0
-    )
     token_budget: int = setting(
         8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
     )
@@ -74,9 +59,12 @@ class Supervised(BatchAlgorithm):
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         self.config, self.key = config, key
-        self.parameters = trainable(policy=model.policy)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
-        self.updates = self.steps = 0
+        self.gradient = GradientStep(self.learned_parameters(model), config, key, (model.policy,))
+        self.updates = 0
+
+    def learned_parameters(self, model: Actor) -> Parameters:
+        """The parameters of the actor that learn, by name."""
+        return trainable(policy=model.policy)
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy. Episodes for training are played by an expert instead."""
@@ -102,47 +90,35 @@ class Supervised(BatchAlgorithm):
         rows = batch.is_action.any(1).nonzero().flatten()
         if not len(rows):
             raise LoquentError("the batch has no token to learn from; give episodes with at least one answer")
-        means, before = Means(), self.steps
+        means, before = Means(), self.gradient.steps
         for epoch in range(self.config.epochs):
-            for chosen in minibatches(
-                rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)
-            ):
-                self._gradient_step(model, batch.take(chosen), means)
+            key = self.key.child("minibatches", self.updates, epoch)
+            for chosen in minibatches(rows, self.config.minibatch, key):
+                norm = self._learn(model, batch.take(chosen), means)
+                means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
         self.updates += 1
         progress = {
-            "gradient/steps": float(self.steps - before),
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "gradient/steps": float(self.gradient.steps - before),
+            "learning_rate": self.gradient.rate,
         }
         return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **progress}
 
-    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
-        """One gradient step on a minibatch; the gradient is a sum over micro-batches."""
-        tokens = int(minibatch.is_action.sum())
-        for group in self.optimizer.param_groups:
-            group["lr"] = step_size(self.steps, self.config)
-        self.optimizer.zero_grad(set_to_none=True)
-        model.policy.train()
-        try:
-            part = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
-            rank = [parallel.rank()] if parallel.size() > 1 else []
-            key = self.key.child("dropout", self.steps, *rank)
-            with borrowed(key), dropping(key.child("own")):
-                for rows in micro_batches(part, self.config.token_budget):
-                    total, nll = self._nll(model, part.take(rows).to(model.device))
-                    (total / tokens).backward()
-                    means.add(**{"supervised/loss": nll})
-            parallel.add_gradients(self.parameters.values())
-        finally:
-            model.policy.eval()
-        means.add(
-            **{
-                "gradient/norm": torch.tensor(
-                    clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64
-                )
-            }
+    def _learn(self, model: Actor, minibatch: TokenBatch, means: Means) -> float | None:
+        """One gradient step on a minibatch; returns the norm of its gradient."""
+
+        def loss(part: TokenBatch) -> Loss:
+            total, nll = self._nll(model, part)
+            return Loss(total, {"supervised/loss": nll})
+
+        return self.gradient.learn(
+            minibatch,
+            loss,
+            means,
+            passes=lambda own: (
+                own.take(rows).to(model.device) for rows in micro_batches(own, self.config.token_budget)
+            ),
+            divisor=int(minibatch.is_action.sum()),
         )
-        self.optimizer.step()
-        self.steps += 1
 
     def _nll(self, model: Actor, batch: TokenBatch) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """The summed negative log-likelihood, and that of each token without a gradient."""
@@ -150,13 +126,9 @@ class Supervised(BatchAlgorithm):
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer, its tensors by parameter name, and counters."""
-        return {
-            "optimizer": state_by_name(self.optimizer, self.parameters),
-            "updates": self.updates,
-            "steps": self.steps,
-        }
+        return {**self.gradient.state_dict(), "updates": self.updates}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
-        load_by_name(self.optimizer, self.parameters, saved_state.part(state, "optimizer"))
-        self.updates, self.steps = saved_state.count(state, "updates"), saved_state.count(state, "steps")
+        self.gradient.load_state_dict(state)
+        self.updates = saved_state.count(state, "updates")

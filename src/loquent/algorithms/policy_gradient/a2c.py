@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
-from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.optimization import adamw, rmsprop, trainable
-from loquent.core.seeding import Key
-from loquent.core.settings import setting
+from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
-from loquent.models.actor import Actor
 
 LOGGED = logged_keys.A2C
 
@@ -49,17 +46,9 @@ class Config(ActorCriticConfig):
     """Settings of `a2c`."""
 
     presets: ClassVar[Mapping[str, Record]] = PRESETS
-    optimizer: str = setting(
-        "rmsprop",
-        "the optimizer; weight_decay counts for adamw only",
-        source="1602.01783 sec. 4",
-        choices=("rmsprop", "adamw"),
-    )
-    learning_rate: float = setting(
-        1e-6,
-        "constant learning rate; 1e-3 suits small models trained from scratch",
-        source="RL4LMs, its recipe for film reviews",
-        low=0.0,
+    optimizer: str = redefault(StepSettings, "optimizer", "rmsprop", source="1602.01783 sec. 4")
+    learning_rate: float = redefault(
+        StepSettings, "learning_rate", 1e-6, source="RL4LMs, its recipe for film reviews"
     )
     lam: float = setting(
         1.0,
@@ -76,12 +65,6 @@ class Config(ActorCriticConfig):
     )
     entropy_coefficient: float = setting(
         0.0, "weight of the entropy bonus", source="stable-baselines3; 1602.01783 has 0.01", low=0.0
-    )
-    max_grad_norm: float | None = setting(
-        0.5,
-        "largest norm of the gradient of both networks; none: no clipping",
-        source="stable-baselines3",
-        low=0.0,
     )
     ratio: str = setting(
         "support",
@@ -108,15 +91,6 @@ class A2C(ActorCritic):
         "critic/loss",
         "gradient/norm",
     )
-
-    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        super().__init__(config, model, key=key)
-        self.parameters = trainable(policy=model.policy, critic=model.critic)
-        self.optimizer = (
-            rmsprop(self.parameters, config.learning_rate)
-            if config.optimizer == "rmsprop"
-            else adamw(self.parameters, config.learning_rate, config.weight_decay)
-        )
 
     def surrogate(
         self, new: Float[Tensor, " N"], old: Float[Tensor, " N"], advantage: Float[Tensor, " N"]

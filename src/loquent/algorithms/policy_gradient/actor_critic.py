@@ -26,6 +26,7 @@ from loquent.algorithms.policy_gradient.on_policy import (
 )
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import discounts, gae
+from loquent.algorithms.shared.optimization import Parameters, trainable
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import BadSetting, LoquentError
@@ -108,6 +109,10 @@ class ActorCritic(OnPolicy):
             config.beta, config.kl_target, gain=config.kl_gain, clip=config.kl_clip
         )
         self.last_kl = 0.0
+
+    def learned_parameters(self, model: Actor) -> Parameters:
+        """The parameters of the policy and of the critic."""
+        return trainable(policy=model.policy, critic=model.critic)
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The scored batch with advantages and value targets; pure."""

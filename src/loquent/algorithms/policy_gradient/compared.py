@@ -9,23 +9,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
 from loquent.algorithms.policy_gradient.on_policy import (
-    START,
     OnPolicy,
     OnPolicyConfig,
     divergence,
     of,
     reference_kl,
 )
-from loquent.algorithms.shared.optimization import adamw, trainable
-from loquent.core.seeding import Key
-from loquent.core.settings import setting
+from loquent.algorithms.shared.optimization import Parameters, trainable
+from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.settings import redefault, setting
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
@@ -50,9 +49,7 @@ class ComparedConfig(OnPolicyConfig):
     minibatch: int | None = setting(
         None, "episodes in one gradient step; none: all episodes of the update", low=1
     )
-    max_grad_norm: float | None = setting(
-        1.0, "largest norm of the policy's gradient; none: no clipping", source="TRL", low=0.0
-    )
+    max_grad_norm: float | None = redefault(StepSettings, "max_grad_norm", 1.0, source="TRL")
 
 
 class Episodes(NamedTuple):
@@ -100,10 +97,9 @@ class ComparedAnswers(OnPolicy):
         "gradient/norm",
     )
 
-    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        super().__init__(config, model, key=key)
-        self.parameters = trainable(policy=model.policy)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+    def learned_parameters(self, model: Actor) -> Parameters:
+        """The parameters of the policy."""
+        return trainable(policy=model.policy)
 
     @property
     @abstractmethod

@@ -18,18 +18,15 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.shared import kl
-from loquent.algorithms.shared.optimization import (
-    Means,
-    clip_gradients,
-    load_by_name,
-    minibatches,
-    state_by_name,
-)
-from loquent.core.algorithm import AlgorithmConfig, BatchAlgorithm
+from loquent.algorithms.shared.gradient_step import GradientStep, Logged, Loss
+from loquent.algorithms.shared.optimization import Means, Parameters, minibatches
+from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.algorithm import BatchAlgorithm
 from loquent.core.seeding import Key
-from loquent.core.settings import check_ranges, setting
+from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting, LoquentError
 from loquent.files import saved_state
+from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import micro_batches
@@ -39,18 +36,18 @@ START = Key(0, ("algorithm",))
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnPolicyConfig(AlgorithmConfig):
+class OnPolicyConfig(StepSettings):
     """The settings that all on-policy learners have."""
 
-    learning_rate: float = setting(
+    learning_rate: float = redefault(
+        StepSettings,
+        "learning_rate",
         1e-6,
-        "constant learning rate of AdamW; 1e-4 suits small models trained from scratch",
         source="2210.01241 sec. B.3.1",
-        low=0.0,
+        why="peak learning rate; 1e-4 suits small models trained from scratch",
     )
-    weight_decay: float = setting(
-        1e-6, "weight decay of AdamW, on matrices only", source="RL4LMs, policies' default", low=0.0
-    )
+    weight_decay: float = redefault(StepSettings, "weight_decay", 1e-6, source="RL4LMs, policies' default")
+    max_grad_norm: float | None = redefault(StepSettings, "max_grad_norm", 0.5, source="stable-baselines3")
     beta: float = setting(
         0.1,
         "coefficient of the KL penalty at the start; 0: no penalty",
@@ -65,9 +62,6 @@ class OnPolicyConfig(AlgorithmConfig):
     token_budget: int = setting(
         8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
     )
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 class OnPolicy(BatchAlgorithm):
@@ -90,7 +84,12 @@ class OnPolicy(BatchAlgorithm):
                 "be any)"
             )
         self.config, self.key = config, key
+        self.gradient = GradientStep(self.learned_parameters(model), config, key)
         self.updates = 0
+
+    @abstractmethod
+    def learned_parameters(self, model: Actor) -> Parameters:
+        """The parameters of the actor that gradient steps change, by name."""
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, with the decoding of collection or of evaluation."""
@@ -104,8 +103,10 @@ class OnPolicy(BatchAlgorithm):
         model.eval()  # no dropout, so that the ratio is 1 for an unchanged policy
         means, steps = Means(), 0
         for chosen in self.minibatches(batch, rows):
-            if not self._gradient_step(model, batch.take(chosen), means, first=steps == 0):
+            norm = self._learn(model, batch.take(chosen), means, first=steps == 0)
+            if norm is None:
                 break
+            means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
             steps += 1
         self.updates += 1
         logs = self.summary(batch)
@@ -168,39 +169,36 @@ class OnPolicy(BatchAlgorithm):
                 self.key.child("minibatches", self.updates, epoch),
             )
 
-    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means, *, first: bool) -> bool:
-        """One gradient step on a minibatch; the gradient is a sum over micro-batches.
+    def _learn(self, model: Actor, minibatch: TokenBatch, means: Means, *, first: bool) -> float | None:
+        """One gradient step on a minibatch; its norm, or None, without a step, if `accepts` refuses it."""
+        tokens = int(minibatch.is_action.sum())
 
-        Returns False, without a step, if `accepts` refuses the minibatch.
-        """
-        tokens, divisor = int(minibatch.is_action.sum()), self.divisor(minibatch)
-        minibatch = self.centred(minibatch)
-        self.optimizer.zero_grad(set_to_none=True)
-        diverged: Tensor | float = 0.0
-        measured = []
-        for rows in self.micro_batches(minibatch):
-            parts = self.loss(model, minibatch.take(rows).to(model.device))
-            (parts.pop("total").sum() / divisor).backward()
-            measured.append({name: part.detach() for name, part in parts.items()})
-            diverged = diverged + measured[-1]["policy/kl_old"].sum() / tokens
+        def loss(part: TokenBatch) -> Loss:
+            logged = self.loss(model, part)
             if first:
-                means.greatest("policy/ratio_error", (measured[-1]["policy/ratio"] - 1).abs())
-        if not self.accepts(diverged):
-            return False
-        for parts in measured:
-            means.add(**parts)
-        norm = clip_gradients(self.parameters, self.config.max_grad_norm)
-        means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
-        self.optimizer.step()
-        return True
+                means.greatest("policy/ratio_error", (logged["policy/ratio"].detach() - 1).abs())
+            return Loss(logged.pop("total").sum(), logged)
+
+        def veto(logged: Logged) -> bool:
+            diverged: Any = sum(part["policy/kl_old"].sum() / tokens for part in logged)
+            return not self.accepts(parallel.sum_all(diverged))
+
+        return self.gradient.learn(
+            self.centred(minibatch),
+            loss,
+            means,
+            passes=lambda own: (own.take(rows).to(model.device) for rows in self.micro_batches(own)),
+            divisor=self.divisor(minibatch),
+            veto=veto,
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's tensors by parameter name, and the number of updates."""
-        return {"optimizer": state_by_name(self.optimizer, self.parameters), "updates": self.updates}
+        return {**self.gradient.state_dict(), "updates": self.updates}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
-        load_by_name(self.optimizer, self.parameters, saved_state.part(state, "optimizer"))
+        self.gradient.load_state_dict(state)
         self.updates = saved_state.count(state, "updates")
 
 

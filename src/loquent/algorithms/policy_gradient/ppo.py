@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
-from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.shared import losses
-from loquent.algorithms.shared.optimization import adamw, trainable
-from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.models.actor import Actor
 
 LOGGED = logged_keys.PPO
 
@@ -83,12 +79,6 @@ class Config(ActorCriticConfig):
     entropy_coefficient: float = setting(
         0.0, "weight of the entropy bonus", source="2210.01241 sec. B.3.1", low=0.0
     )
-    max_grad_norm: float | None = setting(
-        0.5,
-        "largest norm of the gradient of both networks; none: no clipping",
-        source="stable-baselines3",
-        low=0.0,
-    )
     stop_kl: float | None = setting(
         None,
         "a minibatch with a larger kl_old ends the update; none: no limit",
@@ -126,11 +116,6 @@ class PPO(ActorCritic):
         "critic/loss",
         "gradient/norm",
     )
-
-    def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        super().__init__(config, model, key=key)
-        self.parameters = trainable(policy=model.policy, critic=model.critic)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
 
     def surrogate(
         self, new: Float[Tensor, " N"], old: Float[Tensor, " N"], advantage: Float[Tensor, " N"]

@@ -23,10 +23,12 @@ from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCr
 from loquent.algorithms.policy_gradient.nlpo import frozen_copy
 from loquent.algorithms.policy_gradient.on_policy import START, acting_rows, of
 from loquent.algorithms.shared import kl
-from loquent.algorithms.shared.optimization import Means, adamw, clip_gradients, minibatches, trainable
+from loquent.algorithms.shared.gradient_step import Loss
+from loquent.algorithms.shared.optimization import Means, Parameters, minibatches, trainable
+from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.seeding import Key
-from loquent.core.settings import setting
+from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.files import saved_state
@@ -81,8 +83,15 @@ class Config(ActorCriticConfig):
         high=1,
     )
     searches: int = setting(10, "lengths that the line search tries", source="sb3-contrib; RL4LMs", low=1)
-    learning_rate: float = setting(
-        1e-3, "constant learning rate of AdamW, for the critic", source="sb3-contrib; RL4LMs", low=0.0
+    learning_rate: float = redefault(
+        StepSettings,
+        "learning_rate",
+        1e-3,
+        source="sb3-contrib; RL4LMs",
+        why="peak learning rate of the critic",
+    )
+    max_grad_norm: float | None = redefault(
+        StepSettings, "max_grad_norm", None, why="largest norm of the critic's gradient; none: no clipping"
     )
     critic_epochs: int = setting(
         10, "passes of the critic over one batch of episodes", source="sb3-contrib; RL4LMs", low=1
@@ -125,9 +134,6 @@ class TRPO(ActorCritic):
         if config.orthogonal:
             self.working_copies = TRPO.working_copies + config.iterations
         policy = trainable(policy=model.policy)
-        self._critic = trainable(critic=model.critic)
-        self.parameters = policy | self._critic
-        self.optimizer = adamw(self._critic, config.learning_rate, config.weight_decay)
         self._names, self._policy = list(policy), list(policy.values())
         wide = [torch.promote_types(p.dtype, torch.float32) for p in self._policy]
         self._type = wide[0]
@@ -135,6 +141,15 @@ class TRPO(ActorCritic):
         self._exact = (
             flat(self._policy, self._type) if any(p.dtype != self._type for p in self._policy) else None
         )
+
+    def learned_parameters(self, model: Actor) -> Parameters:
+        """The parameters of the critic; the policy has steps of its own."""
+        return trainable(critic=model.critic)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters of the policy and of the critic, by name."""
+        return dict(zip(self._names, self._policy, strict=True)) | self.gradient.parameters
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
         """One step of the policy on the whole batch, and the epochs of the critic."""
@@ -250,19 +265,22 @@ class TRPO(ActorCritic):
 
     def _critic_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
         """One gradient step of the critic on a minibatch."""
-        tokens = int(minibatch.is_action.sum())
-        self.optimizer.zero_grad(set_to_none=True)
-        for rows in self.micro_batches(minibatch):
-            part = minibatch.take(rows).to(model.device)
+
+        def loss(part: TokenBatch) -> Loss:
             wanted, shared = deciding(part), None
             if model.critic is not None and model.critic.trunk is None:
                 with torch.no_grad():
                     shared = pretrained.hidden(model.policy, part.tokens, wanted)
-            loss = self.critic_loss(model.state_values(part, shared, wanted), part)
-            (loss.sum() / tokens).backward()
-            means.add(**{"critic/loss": loss})
-        clip_gradients(self._critic, None)  # raises for a norm that is not finite
-        self.optimizer.step()
+            critic = self.critic_loss(model.state_values(part, shared, wanted), part)
+            return Loss(critic.sum(), {"critic/loss": critic})
+
+        self.gradient.learn(
+            minibatch,
+            loss,
+            means,
+            passes=lambda own: (own.take(rows).to(model.device) for rows in self.micro_batches(own)),
+            divisor=int(minibatch.is_action.sum()),
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the critic's optimizer, the controller, counters, and exact weights of 16 bits."""

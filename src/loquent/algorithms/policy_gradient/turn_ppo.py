@@ -20,22 +20,16 @@ from loquent.agents.turns import StopForcing, TurnAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import gae
-from loquent.algorithms.shared.optimization import (
-    Means,
-    adamw,
-    clip_gradients,
-    load_by_name,
-    minibatches,
-    state_by_name,
-    trainable,
-)
+from loquent.algorithms.shared.gradient_step import GradientStep, Logged, Loss
+from loquent.algorithms.shared.optimization import Means, minibatches, trainable
+from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.core.agent import Agent
-from loquent.core.algorithm import AlgorithmConfig, TurnAlgorithm
+from loquent.core.algorithm import TurnAlgorithm
 from loquent.core.seeding import Key
-from loquent.core.settings import check_ranges, setting
+from loquent.core.settings import redefault, setting
 from loquent.core.task import Task
 from loquent.core.values import Record
-from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
 from loquent.models.turns.actor import TurnActor
 from loquent.models.turns.scored import ScoredTurns, distribution, logprob_of
@@ -58,7 +52,7 @@ PER_STEP = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(NetworkSettings, AlgorithmConfig):
+class Config(NetworkSettings, StepSettings):
     """Settings of `turn_ppo`."""
 
     clip: float = setting(0.2, "ε: the ratio of a turn is clipped to [1 - ε, 1 + ε]", source=LILGYM, low=0.0)
@@ -73,15 +67,8 @@ class Config(NetworkSettings, AlgorithmConfig):
         "because a network encodes equal ones of a minibatch once",
         choices=("turns", "episodes"),
     )
-    learning_rate: float = setting(3e-4, "peak learning rate of AdamW", source=LILGYM, low=0.0)
-    schedule: str = setting(
-        "constant",
-        "learning rate over `horizon` updates after the warm-up: constant, or decay to 0",
-        choices=("constant", "linear", "cosine"),
-    )
-    horizon: int = setting(0, "update at which the learning rate has fallen to 0", low=0)
-    warmup: int = setting(0, "updates over which the learning rate rises linearly", low=0)
-    weight_decay: float = setting(0.0, "weight decay of AdamW, on matrices only", low=0.0)
+    learning_rate: float = redefault(StepSettings, "learning_rate", 3e-4, source=LILGYM)
+    weight_decay: float = redefault(StepSettings, "weight_decay", 0.0)
     value_coefficient: float = setting(0.5, "weight of the loss of the critic", source=LILGYM, low=0.0)
     entropy_coefficient: float = setting(
         0.01,
@@ -102,9 +89,7 @@ class Config(NetworkSettings, AlgorithmConfig):
         source=LILGYM,
         choices=("batch", "minibatch", "none"),
     )
-    max_grad_norm: float | None = setting(
-        0.5, "largest norm of the gradient; none: no clipping", source=LILGYM, low=0.0
-    )
+    max_grad_norm: float | None = redefault(StepSettings, "max_grad_norm", 0.5, source=LILGYM)
     stop_kl: float | None = setting(
         None, "a minibatch with a larger kl_old ends the update; none: no limit", low=0.0
     )
@@ -122,30 +107,14 @@ class Config(NetworkSettings, AlgorithmConfig):
             legal=False,
             choose="parts",
             schedule="linear",
-            horizon=1953,
+            total_steps=624_960,  # 1,953 updates of 10 passes over 2,048 turns, 64 in a gradient step
         )
     }
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         self.check_network()
         object.__setattr__(self, "features", self.resolved_features())
-        if self.schedule != "constant" and self.horizon <= self.warmup:
-            raise BadSetting(
-                f"Config.horizon = {self.horizon} with schedule = {self.schedule!r}; set it above "
-                f"warmup = {self.warmup}, to the updates of the run"
-            )
-
-
-def step_size(update: int, config: Config) -> float:
-    """The learning rate of update `update`, counted from 0."""
-    if update < config.warmup:
-        return config.learning_rate * (update + 1) / config.warmup
-    if config.schedule == "constant":
-        return config.learning_rate
-    progress = min(1.0, (update - config.warmup) / (config.horizon - config.warmup))
-    falling = 1 - progress if config.schedule == "linear" else (1 + math.cos(math.pi * progress)) / 2
-    return config.learning_rate * falling
 
 
 def by_episode(episode: Int[Tensor, " N"]) -> tuple[Int[Tensor, "B A"], Bool[Tensor, "B A"]]:
@@ -192,8 +161,7 @@ class TurnPPO(TurnAlgorithm):
         self.config, self.key, self.actor = config, key, model
         if config.stop_forcing:
             StopForcing(TurnAgent(self.name, model, greedy=False), model.task)  # refuses a task without goal
-        self.parameters = trainable(policy=model.policy)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
+        self.gradient = GradientStep(trainable(policy=model.policy), config, key)
         self.updates = 0
 
     @classmethod
@@ -221,13 +189,12 @@ class TurnPPO(TurnAlgorithm):
 
     def update(self, model: TurnActor, batch: ScoredTurns) -> dict[str, float]:
         """All epochs over one prepared batch; returns means over the whole update, weighted by turns."""
-        rate = step_size(self.updates, self.config)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         means, steps = Means(), 0
         for rows in self._schedule(batch.episode):
-            if not self._gradient_step(model, batch.take(rows), means, first=steps == 0):
+            norm = self._learn(model, batch.take(rows), means, first=steps == 0)
+            if norm is None:
                 break
+            means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
             steps += 1
         self.updates += 1
         assert batch.target is not None
@@ -237,7 +204,7 @@ class TurnPPO(TurnAlgorithm):
             **means.logged(),
             "critic/explained_variance": math.nan if explained is None else explained,
             "gradient/steps": float(steps),
-            "learning_rate": rate,
+            "learning_rate": self.gradient.rate,
             "turns": float(len(batch)),
         }
 
@@ -267,7 +234,7 @@ class TurnPPO(TurnAlgorithm):
         """The optimizer by the names of its parameters, the counter, and what the network fits."""
         return {
             "fits": self.actor.described,
-            "optimizer": state_by_name(self.optimizer, self.parameters),
+            **self.gradient.state_dict(),
             "updates": self.updates,
         }
 
@@ -282,7 +249,7 @@ class TurnPPO(TurnAlgorithm):
             name = next(name for name in [*own, *saved] if saved.get(name) != own.get(name))
             problem = f"the {name} of the saved network was {saved.get(name)!r:.200}"
             raise BadCheckpoint(f"{problem} and is {own.get(name)!r:.200} now; use the recipe of the run")
-        load_by_name(self.optimizer, self.parameters, saved_state.part(state, "optimizer"))
+        self.gradient.load_state_dict(state)
         self.updates = saved_state.count(state, "updates")
 
     def _schedule(self, episode: Int[Tensor, " N"]) -> Iterator[Tensor]:
@@ -296,26 +263,22 @@ class TurnPPO(TurnAlgorithm):
                 rank = torch.from_numpy(key.generator().permutation(int(episode.max()) + 1))
                 yield from rank.to(rows.device)[episode].argsort(stable=True).split(size)
 
-    def _gradient_step(self, model: TurnActor, minibatch: ScoredTurns, means: Means, *, first: bool) -> bool:
-        """One gradient step on a minibatch; False, without a step, if kl_old exceeds `stop_kl`."""
+    def _learn(self, model: TurnActor, minibatch: ScoredTurns, means: Means, *, first: bool) -> float | None:
+        """One gradient step on a minibatch; its norm, or None if kl_old exceeds `stop_kl`."""
         if self.config.normalize_advantages == "minibatch":
             assert minibatch.advantage is not None
             minibatch = replace(minibatch, advantage=losses.normalised(minibatch.advantage))
-        parts = self.loss(model, minibatch)
-        total = parts.pop("total").mean()
-        if first:
-            means.greatest("policy/ratio_error", (parts["policy/ratio"].detach() - 1).abs())
-        diverged = float(parts["policy/kl_old"].detach().mean())
-        if not math.isfinite(float(total.detach())):
-            raise LoquentError(
-                f"the loss is {float(total.detach())}: training has diverged; try a lower learning_rate"
-            )
-        if self.config.stop_kl is not None and diverged > self.config.stop_kl:
-            return False
-        self.optimizer.zero_grad(set_to_none=True)
-        total.backward()
-        norm = clip_gradients(self.parameters, self.config.max_grad_norm)
-        means.add(**{name: part.detach() for name, part in parts.items()})
-        means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
-        self.optimizer.step()
-        return True
+
+        def loss(part: ScoredTurns) -> Loss:
+            logged = self.loss(model, part)
+            if first:
+                means.greatest("policy/ratio_error", (logged["policy/ratio"].detach() - 1).abs())
+            return Loss(logged.pop("total").sum(), logged)
+
+        def veto(logged: Logged) -> bool:
+            diverged = float(logged[0]["policy/kl_old"].mean())
+            return self.config.stop_kl is not None and diverged > self.config.stop_kl
+
+        return self.gradient.learn(
+            minibatch, loss, means, passes=lambda own: [own], divisor=len(minibatch), veto=veto
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,9 @@ from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.machine import parallel
+
+if TYPE_CHECKING:
+    from loquent.algorithms.shared.step_settings import StepSettings
 
 Parameters = dict[str, nn.Parameter]
 
@@ -84,6 +87,17 @@ class RoundedRMSprop(Rounded, torch.optim.RMSprop):
     """RMSprop for parameters of 16 bits."""
 
 
+class RoundedSGD(Rounded, torch.optim.SGD):
+    """Gradient descent for parameters of 16 bits."""
+
+
+def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.optim.Optimizer:
+    """The optimizer that the settings name."""
+    if settings.optimizer == "adamw":
+        return adamw(parameters, settings.learning_rate, settings.weight_decay)
+    return {"rmsprop": rmsprop, "sgd": sgd}[settings.optimizer](parameters, settings.learning_rate)
+
+
 def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
     """AdamW (arXiv:1711.05101), fused where the device supports it.
 
@@ -101,6 +115,12 @@ def rmsprop(parameters: Parameters, learning_rate: float) -> torch.optim.RMSprop
     """RMSprop as in stable-baselines3's A2C: α = 0.99, ε = 1e-5, no momentum and no weight decay."""
     kind = RoundedRMSprop if _has_16_bits(parameters) else torch.optim.RMSprop
     return kind([{"params": list(parameters.values())}], lr=learning_rate, alpha=0.99, eps=1e-5)
+
+
+def sgd(parameters: Parameters, learning_rate: float) -> torch.optim.SGD:
+    """Plain stochastic gradient descent, without momentum and without weight decay."""
+    kind = RoundedSGD if _has_16_bits(parameters) else torch.optim.SGD
+    return kind([{"params": list(parameters.values())}], lr=learning_rate)
 
 
 def _has_16_bits(parameters: Parameters) -> bool:

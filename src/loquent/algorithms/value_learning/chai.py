@@ -21,10 +21,11 @@ from loquent import pretrained
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.on_policy import START
+from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, HeadsConfig, OfflineLearner, attached
 from loquent.core.seeding import Key
-from loquent.core.settings import setting
+from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.choose.best_of import BestOf
@@ -61,12 +62,7 @@ class Config(HeadsConfig):
         source="2006.04779 eq. 4; " + CODE,
         choices=("density", "published"),
     )
-    learning_rate: float = setting(
-        1e-5,
-        "peak learning rate of AdamW; 1e-3 suits small models trained from scratch",
-        source=CODE,
-        low=0.0,
-    )
+    learning_rate: float = redefault(StepSettings, "learning_rate", 1e-5, source=CODE)
     best_of: int = setting(
         5, "number of candidate answers in acting; the best by target Q is chosen", source=CODE, low=1
     )
@@ -164,7 +160,7 @@ class Chai(OfflineLearner):
         They do not depend on the other rows.
         """
         uniform = (
-            self.key.child("random features", self.steps, name_of(ids))
+            self.key.child("random features", self.gradient.steps, name_of(ids))
             .generator()
             .random(tuple(shape), dtype=np.float32)
         )

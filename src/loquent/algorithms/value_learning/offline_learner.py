@@ -18,34 +18,26 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.optimization import (
-    Means,
-    adamw,
-    clip_gradients,
-    load_by_name,
-    minibatches,
-    state_by_name,
-    trainable,
-)
-from loquent.algorithms.shared.schedule import ScheduleConfig, step_size
+from loquent.algorithms.shared.gradient_step import GradientStep, Loss
+from loquent.algorithms.shared.optimization import Means, minibatches, trainable
+from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.algorithms.value_learning.value_losses import MODES
 from loquent.core.algorithm import BatchAlgorithm
-from loquent.core.seeding import Key, borrowed
-from loquent.core.settings import Remark, setting
+from loquent.core.seeding import Key
+from loquent.core.settings import Remark, redefault, setting
 from loquent.errors import BadSetting, LoquentError
 from loquent.files import saved_state
-from loquent.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import BACKBONES, TokenValues
-from loquent.pretrained import dropping, exact
+from loquent.pretrained import exact
 
 PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadsConfig(ScheduleConfig):
+class HeadsConfig(StepSettings):
     """Settings of value heads with target networks."""
 
     gamma: float = setting(0.99, "discount", source=CODE, low=0.0, high=1.0)
@@ -71,14 +63,8 @@ class HeadsConfig(ScheduleConfig):
     )
     epochs: int = setting(1, "passes over the episodes of one update", low=1)
     minibatch: int = setting(64, "rows in one gradient step", source=CODE, low=1)
-    learning_rate: float = setting(
-        1e-4,
-        "peak learning rate of AdamW; 1e-3 suits small models trained from scratch",
-        source=CODE,
-        low=0.0,
-    )
-    weight_decay: float = setting(0.0, "weight decay of AdamW, on matrices only", source=CODE, low=0.0)
-    max_grad_norm: float | None = setting(1.0, "largest norm of the gradient; none: no clipping", low=0.0)
+    learning_rate: float = redefault(StepSettings, "learning_rate", 1e-4, source=CODE)
+    weight_decay: float = redefault(StepSettings, "weight_decay", 0.0, source=CODE)
     token_budget: int = setting(
         8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
     )
@@ -168,10 +154,9 @@ class OfflineLearner(BatchAlgorithm):
         learns = self.imitates or config.backbones == "shared"
         if not learns:
             model.policy.requires_grad_(False)
-        self.parameters = trainable(**({"policy": model.policy} if learns else {}), values=model.values)
-        self.optimizer = adamw(self.parameters, config.learning_rate, config.weight_decay)
-        self.learning = [model.values, *([model.policy] if learns else [])]
-        self.updates = self.steps = 0
+        networks = {"policy": model.policy, "values": model.values} if learns else {"values": model.values}
+        self.gradient = GradientStep(trainable(**networks), config, key, tuple(networks.values()))
+        self.updates = 0
 
     @abstractmethod
     def networks(self, model: Actor, key: Key) -> Any:
@@ -198,68 +183,46 @@ class OfflineLearner(BatchAlgorithm):
             raise LoquentError("the batch has no action token; give episodes with at least one answer")
         # the rewards of episodes that an expert has just played are float64
         batch = batch.to(exact(model.policy.dtype))
-        means, before = Means(), self.steps
-        for network in self.learning:
-            network.train()
-        try:
-            for epoch in range(self.config.epochs):
-                for chosen in minibatches(
-                    rows, self.config.minibatch, self.key.child("minibatches", self.updates, epoch)
-                ):
-                    self._gradient_step(model, batch.take(chosen), means)
-        finally:
-            for network in self.learning:
-                network.eval()
+        means, before = Means(), self.gradient.steps
+        for epoch in range(self.config.epochs):
+            key = self.key.child("minibatches", self.updates, epoch)
+            for chosen in minibatches(rows, self.config.minibatch, key):
+                norm = self._learn(model, batch.take(chosen), means)
+                means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
+                self._follow(model)
         self.updates += 1
         return {
             **means.logged(),
-            "gradient/steps": float(self.steps - before),
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "gradient/steps": float(self.gradient.steps - before),
+            "learning_rate": self.gradient.rate,
         }
 
-    def _gradient_step(self, model: Actor, minibatch: TokenBatch, means: Means) -> None:
-        """One gradient step on a minibatch, by a sum over micro-batches; then the target networks follow."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = step_size(self.steps, self.config)
-        self.optimizer.zero_grad(set_to_none=True)
-        part = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
-        key = self.key.child("dropout", self.steps, parallel.rank())
-        with borrowed(key), dropping(key.child("own")):
-            for rows in micro_batches(part, self.config.token_budget):
-                total, logged = self.loss(model, part.take(rows).to(model.device), minibatch)
-                total.backward()
-                means.add(**logged)
-        parallel.add_gradients(self.parameters.values())
-        means.add(
-            **{
-                "gradient/norm": torch.tensor(
-                    clip_gradients(self.parameters, self.config.max_grad_norm), dtype=torch.float64
-                )
-            }
+    def _learn(self, model: Actor, minibatch: TokenBatch, means: Means) -> float | None:
+        """One gradient step on a minibatch; returns the norm of its gradient."""
+        return self.gradient.learn(
+            minibatch,
+            lambda part: Loss(*self.loss(model, part, minibatch)),
+            means,
+            passes=lambda own: (
+                own.take(rows).to(model.device) for rows in micro_batches(own, self.config.token_budget)
+            ),
         )
-        self.optimizer.step()
-        self.steps += 1
-        self._follow(model)
 
     def _follow(self, model: Actor) -> None:
         values = attached(model)
         if self.config.target_rate:
             values.follow(self.config.target_rate)
-        if self.config.target_every and self.steps % self.config.target_every == 0:
+        if self.config.target_every and self.gradient.steps % self.config.target_every == 0:
             values.follow(1.0)
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer, its tensors by parameter name, and counters. The values belong to the model."""
-        return {
-            "optimizer": state_by_name(self.optimizer, self.parameters),
-            "updates": self.updates,
-            "steps": self.steps,
-        }
+        return {**self.gradient.state_dict(), "updates": self.updates}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
-        load_by_name(self.optimizer, self.parameters, saved_state.part(state, "optimizer"))
-        self.updates, self.steps = saved_state.count(state, "updates"), saved_state.count(state, "steps")
+        self.gradient.load_state_dict(state)
+        self.updates = saved_state.count(state, "updates")
 
 
 def _imitation_weight(config: Any) -> float:

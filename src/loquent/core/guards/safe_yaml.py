@@ -34,6 +34,13 @@ class Node:
     value: Any
     file: str
     line: int | None
+    origin: str = ""
+    """What the setting comes from, if it differs from `file`: a profile of the file, for example."""
+
+    @property
+    def source(self) -> str:
+        """The origin, or the file."""
+        return self.origin or self.file
 
     @property
     def place(self) -> str:

@@ -24,8 +24,12 @@ class Annotated:
         "built-in rows, a file or folder, a hub dataset, or the rows in `samples`",
         choices=tuple(OF_SOURCE),
     )
-    path: str = setting("", "source path: a file, or a folder with train, validation and test files")
-    name: str = setting("", "source hub: the dataset's name, or a local folder in the hub's format")
+    path: str = setting(
+        "", "source path: a file, or a folder with train, validation and test files", file=True
+    )
+    name: str = setting(
+        "", "source hub: the dataset's name, or a local folder in the hub's format", file=True
+    )
     subset: str = setting("", "source hub: the dataset's configuration, if it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
     samples: tuple[Record, ...] = setting(

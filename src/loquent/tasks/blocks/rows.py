@@ -30,6 +30,7 @@ class RowOptions:
         "",
         "source path: a folder with the published files, such as tower_scratch_train.json (also .gz), or for "
         "flip it NLVR's files beside those from scratch",
+        file=True,
     )
     appearance: str = setting(
         "tower", "tower: squares in stacks; scatter: items anywhere in a box", choices=APPEARANCES

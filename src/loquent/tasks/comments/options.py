@@ -21,6 +21,7 @@ class Options:
         "",
         "source path: a CSV, JSONL or TSV file, a folder with one for each split, or the folder of ILQL's "
         "release with comments_positive.csv and comments_negative.csv",
+        file=True,
     )
     drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import duplicates
+from loquent.data import content, duplicates
 from loquent.data.readers import csv_rows, jsonl, lines
 from loquent.data.sources import ALIASES, Splits, limited, split_by_id, with_validation
 from loquent.errors import BadRow, BadSetting
@@ -35,7 +34,7 @@ NAMES = {**ALIASES, "eval": "validation"}
 ENDINGS = (".csv", ".jsonl", ".tsv")
 
 
-@lru_cache(maxsize=8)
+@content.kept(8)
 def load(options: Options) -> Splits:
     """The rows by split, at most `options.limit` of each.
 

@@ -59,14 +59,15 @@ class Comments(Task):
             licences=("Apache-2.0 (the built-in posts)",) if self.options.source == BUILTIN else (),
         )
         named = {MODERATOR: self.options.moderator, VOTER: self.options.voter}
+        self._splits: dict[str, tuple[Row, ...]] = {}
         self.seats = {seat: agent for seat, agent in named.items() if agent}
 
     def rows(self, split: str) -> tuple[Row, ...]:
         """The rows of a split; UnknownName for a split that the source does not have."""
-        splits = rows.load(self.options)
-        if split not in splits:
-            raise UnknownName(f"split of {self.spec.id}", split, splits)
-        return splits[split]
+        self._splits = self._splits or rows.load(self.options)
+        if split not in self._splits:
+            raise UnknownName(f"split of {self.spec.id}", split, self._splits)
+        return self._splits[split]
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from a post, `parent`; BadRow where it is no text."""

@@ -21,16 +21,18 @@ class Options:
     source: str = setting(
         BUILTIN, "builtin: made scenes; visdial: files in VisDial's form", choices=(BUILTIN, VISDIAL)
     )
-    path: str = setting("", "source visdial: a JSON file, or a folder with one for each split")
+    path: str = setting("", "source visdial: a JSON file, or a folder with one for each split", file=True)
     images: str = setting(
         "",
         "source visdial: features of the images: an HDF5 file with images_train, ..., or a folder with "
         "images_train.npy, ...",
+        file=True,
     )
     normalise: bool = setting(True, "scale the features of each image of a file to length 1", source="§5.1")
     progress: str = setting(
         "",
         "source visdial: a folder with recorded progress of dialogues: train_rank_reward_cache1.json, ...",
+        file=True,
     )
     drop_duplicates: bool = setting(False, duplicates.HELP)
     limit: int = setting(0, "the most rows per split, chosen by a hash of their ids; 0: all", low=0)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from pathlib import Path
 
-from loquent.data import duplicates
+from loquent.data import content, duplicates
 from loquent.data.sources import Splits, limited
 from loquent.tasks.dialogue.options import BUILTIN, Options
 from loquent.tasks.dialogue.sources import builtin, visdial
 
 
-@lru_cache(maxsize=8)
+@content.kept(8)
 def load(options: Options) -> Splits:
     """The rows by split, at most `options.limit` of each; errors as in `sources.visdial.splits`.
 
@@ -29,7 +28,7 @@ def load(options: Options) -> Splits:
     return {split: limited(rows, options.limit) for split, rows in splits.items()}
 
 
-@lru_cache(maxsize=8)
+@content.kept(8)
 def everything(options: Options) -> Splits:
     """All rows by split, whatever the limit."""
     if options.source == BUILTIN:
@@ -37,7 +36,7 @@ def everything(options: Options) -> Splits:
     return visdial.splits(Path(options.path).expanduser(), options.progress)
 
 
-@lru_cache(maxsize=8)
+@content.kept(8)
 def sizes(options: Options) -> dict[str, int]:
     """The number of dialogues in each file."""
     return dict(Counter(row["file"] for rows in everything(options).values() for row in rows))

@@ -63,14 +63,15 @@ class Dialogue(Task):
     def __init__(self, options: settings.Options | None = None) -> None:
         super().__init__(options)
         self.spec = _spec(self.options)
+        self._splits: dict[str, tuple[Row, ...]] = {}
         self.seats = {ANSWERER: self.options.answerer, JUDGE: self.options.judge}
 
     def rows(self, split: str) -> tuple[Row, ...]:
         """The dialogues of a split; UnknownName for a split that the source does not have."""
-        splits = rows.load(self.options)
-        if split not in splits:
-            raise UnknownName(f"split of {self.spec.id}", split, splits)
-        return splits[split]
+        self._splits = self._splits or rows.load(self.options)
+        if split not in self._splits:
+            raise UnknownName(f"split of {self.spec.id}", split, self._splits)
+        return self._splits[split]
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from a `caption` and its image: `features`, or the place `file` and `image` in the source.

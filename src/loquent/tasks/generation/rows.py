@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import duplicates
+from loquent.data import content, duplicates
 from loquent.data.sources import SPLITS, Source, Splits, limited, load
 from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.tasks.generation.corpora import loading
@@ -39,12 +38,15 @@ class Options:
         choices=("builtin", "path", "hub"),
     )
     path: str = setting(
-        "", "source path: a file, a folder with train, validation and test files, or the IMDB folders"
+        "",
+        "source path: a file, a folder with train, validation and test files, or the IMDB folders",
+        file=True,
     )
     name: str = setting(
         "",
         "source hub: the dataset's name, or a local folder in the hub's format; empty: the pinned one of "
         "`dataset`",
+        file=True,
     )
     subset: str = setting("", "source hub: the dataset's configuration, if it has several")
     revision: str = setting("", "source hub: the commit, 40 hexadecimal digits")
@@ -131,7 +133,7 @@ class Options:
         return Form(self.prompt, self.source_words, self.representation, self.context)
 
 
-@lru_cache(maxsize=32)
+@content.kept(32)
 def rows(options: Options, split: str) -> tuple[Row, ...]:
     """The rows of a split: `prompt`, `references`, `text`, `label` and the other fields of the source.
 
@@ -157,7 +159,7 @@ def _splits(options: Options) -> Splits:
     return _loaded(replace(options, limit=0, max_words=0, horizon="cut"))
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def _loaded(options: Options) -> Splits:
     if options.dataset == CONSTANT:
         record = Record(prompt=options.prompt, references=())

@@ -53,6 +53,7 @@ class Generation(Task):
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)
         entry = DATASETS.get(self.options.dataset)
+        self._rows: dict[str, tuple[Row, ...]] = {}
         self.spec = TaskSpec(
             id="generation",
             horizon="cut" if self.options.horizon == "cut" else "end",
@@ -68,7 +69,9 @@ class Generation(Task):
             BadRow: a text is too short for a prompt.
             BadRow, BadSetting, MissingExtra: as in `data.sources.load`.
         """
-        return rows.rows(self.options, split)
+        if split not in self._rows:
+            self._rows[split] = rows.rows(self.options, split)
+        return self._rows[split]
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the prompt; there is no randomness."""

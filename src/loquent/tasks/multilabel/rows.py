@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.data import content
 from loquent.data.annotated import builtin_texts, placed, rows, texts
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
@@ -79,7 +79,7 @@ class Options(Labelled):
         return checked
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `text`, `labels` and `weight`; errors as in `data.annotated.placed.load`.
 
@@ -89,7 +89,7 @@ def load(options: Options) -> Splits:
     return {split: _weighted(part) for split, part in rows.limited(unlimited(options), options.limit).items()}
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
     return placed.load(

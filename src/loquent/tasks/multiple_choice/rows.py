@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from loquent.core.settings import setting
 from loquent.core.values import Record
+from loquent.data import content
 from loquent.data.annotated import builtin_questions, placed, questions, rows
 from loquent.data.annotated.options import Annotated
 from loquent.data.sources import Splits
@@ -41,7 +41,7 @@ class Options(Annotated):
         return checked
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `question`, `facts`, `choices`, `ids`, `answer`.
 

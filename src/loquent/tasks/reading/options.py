@@ -26,7 +26,9 @@ class Options:
         "samples: the rows in `samples`",
         choices=(BUILTIN, SQUAD, NEWSQA, SAMPLES),
     )
-    path: str = setting("", "source squad: a file, or a folder of files; source newsqa: the folder")
+    path: str = setting(
+        "", "source squad: a file, or a folder of files; source newsqa: the folder", file=True
+    )
     samples: tuple[Record, ...] = setting(
         (), "source samples: the rows as mappings with context, question, answers; may be empty"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from loquent.core.guards.json_files import shown
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import duplicates
+from loquent.data import content, duplicates
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.sources import SPLITS, Splits, limited
@@ -119,7 +118,7 @@ def _answer(context: str, answer: Any, start: Any) -> tuple[str, int]:
     return answer, start
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def load(options: Options) -> Splits:
     """The rows of a source by split.
 

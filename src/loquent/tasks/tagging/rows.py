@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from loquent.core.settings import setting
 from loquent.core.values import Record
+from loquent.data import content
 from loquent.data.annotated import builtin_sentences, placed, rows, sentences
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
@@ -84,13 +85,13 @@ class Options(Labelled):
         return sentences.check(record, **names, prefixes=self.prefixes, longest=self.max_tokens)
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `tokens` and `labels`; errors as in `data.annotated.placed.load`."""
     return rows.limited(unlimited(options), options.limit)
 
 
-@lru_cache(maxsize=16)
+@content.kept(16)
 def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
     read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)

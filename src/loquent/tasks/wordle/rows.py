@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from functools import lru_cache
 from pathlib import Path
 
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.data import content
 from loquent.errors import BadRow, BadSetting
 
 LENGTH = 5
@@ -55,7 +55,7 @@ def rows(words: tuple[str, ...], split: str) -> tuple[Row, ...]:
     return tuple(Row(f"{split}:{word}", Record(secret=word)) for word in words)
 
 
-@lru_cache(maxsize=8)
+@content.kept(8)
 def _file(path: str) -> tuple[str, ...]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()

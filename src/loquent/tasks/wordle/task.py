@@ -48,12 +48,15 @@ WRITTEN = {"marks": lambda guess, marks: marks, "letters": letters, "pairs": pai
 class WordleOptions:
     """The settings under `task:` for Wordle."""
 
-    words: str = setting(words.BUILTIN, "the word list: 'builtin', or a file with one word per line")
+    words: str = setting(
+        words.BUILTIN, "the word list: 'builtin', or a file with one word per line", file=True
+    )
     limit: int = setting(0, "the number of words of the list to use, drawn once; 0: all", low=0)
     guesses: str = setting(
         "any",
         "valid guesses: 'any' five letters, only the 'words' of the list, or the list and a file "
         "with one word per line",
+        file=True,
     )
     rule: str = setting(
         "ilql",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.task import Row
+from loquent.data import content
 from loquent.errors import BadSetting, MissingExtra
 from loquent.tasks.dialogue.options import BUILTIN, Options
 from loquent.tasks.dialogue.protocol import MOST_NUMBERS
@@ -21,7 +21,7 @@ ADVICE = "write float arrays [dialogues, width] under the names images_train, im
 SCALED = 1e-3  # features whose length differs from 1 by less are scaled already
 
 
-@lru_cache(maxsize=8)
+@content.kept(8)
 def features(options: Options, file: str, count: int) -> NDArray[np.float32]:
     """f32[count, width]: the features of all images of a file (train, validation, test) by rows' `image`.
 
@@ -57,7 +57,7 @@ def _scaled(found: NDArray[np.float32]) -> NDArray[np.float32]:
     return scaled
 
 
-@lru_cache(maxsize=4)
+@content.kept(4)
 def pool(options: Options, file: str, count: int) -> Pool:
     """The images of a file, among which one can be ranked; raises like `features`."""
     return Pool(features(options, file, count))

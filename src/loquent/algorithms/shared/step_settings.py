@@ -1,0 +1,76 @@
+"""Settings of gradient steps: optimizer, learning rate and its schedule, weight decay, clipping.
+
+A schedule counts gradient steps. Source of the cosine decay: Loshchilov and Hutter, arXiv:1608.03983.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from loquent.core.algorithm import AlgorithmConfig
+from loquent.core.settings import check_ranges, setting
+from loquent.errors import BadSetting
+
+OPTIMIZERS = ("adamw", "rmsprop", "sgd")
+SCHEDULES = ("constant", "linear", "cosine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSettings(AlgorithmConfig):
+    """Settings of gradient steps; base of the settings of all learners that take them."""
+
+    learning_rate: float = setting(
+        1e-5,
+        "peak learning rate; 1e-3 suits small models trained from scratch",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+    )
+    optimizer: str = setting("adamw", "the optimizer; weight_decay counts for adamw only", choices=OPTIMIZERS)
+    weight_decay: float = setting(
+        0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0
+    )
+    max_grad_norm: float | None = setting(
+        1.0, "largest norm of the gradient; none: no clipping", source="transformers, Trainer", low=0.0
+    )
+    schedule: str = setting(
+        "constant",
+        "learning rate after the warm-up: constant, or linear or cosine decay to `floor`",
+        choices=SCHEDULES,
+    )
+    warmup: int = setting(0, "gradient steps of linear warm-up from 0", low=0)
+    total_steps: int = setting(
+        0,
+        "gradient step at which the decay reaches `floor`; needed for linear and cosine",
+        source="1608.03983 eq. 5",
+        low=0,
+    )
+    floor: float = setting(
+        0.0,
+        "share of the learning rate at the end of the decay and after it",
+        source="1608.03983 eq. 5",
+        low=0.0,
+        high=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.schedule != "constant" and self.total_steps <= self.warmup:
+            raise BadSetting(
+                f"Config.total_steps = {self.total_steps} with schedule = {self.schedule!r}; set it above "
+                f"warmup = {self.warmup}, to the gradient steps of the run"
+            )
+
+
+def step_size(step: int, settings: StepSettings) -> float:
+    """The learning rate of gradient step `step`, counted from 0."""
+    peak, warmup, total = settings.learning_rate, settings.warmup, settings.total_steps
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    if settings.schedule == "constant":
+        return peak
+    if settings.schedule == "linear":
+        share = max(0, total - step) / (total - warmup)
+    else:
+        share = (1 + math.cos(math.pi * min(1.0, (step - warmup) / (total - warmup)))) / 2
+    return peak * (settings.floor + (1 - settings.floor) * share)

@@ -1,0 +1,83 @@
+"""What files hold, by a hash: rows that were read are used again only while their files hold the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+SETTLED = 2_000_000_000  # nanoseconds; a file that changed later before its hash was taken is hashed again
+_hashes: dict[str, tuple[tuple[int, ...], str]] = {}
+
+
+def of(options: Any) -> str:
+    """A hash of the content of all files that options name; "" if they name none.
+
+    Args:
+        options: a dataclass whose settings of files are declared with `setting(file=True)`, or one path.
+    """
+    named = [options] if isinstance(options, str) else _named(options)
+    found = [path for path in (Path(name).expanduser() for name in named if name) if path.exists()]
+    if not found:
+        return ""
+    total = hashlib.sha256()
+    for path in found:
+        for file in sorted(_files(path)):
+            total.update(f"{file.relative_to(path)}\0{_hash(file)}\n".encode(errors="surrogateescape"))
+    return total.hexdigest()[:32]
+
+
+def kept(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """A cache for a function that reads files: like `lru_cache`, but rows of changed files are read again.
+
+    The first argument of the function is that of `of`.
+    """
+
+    def decorate(read: Callable[..., Result]) -> Callable[..., Result]:
+        cached = lru_cache(maxsize)(lambda content, *arguments: read(*arguments))
+
+        @wraps(read)
+        def call(options: Any, *arguments: Any) -> Result:
+            return cached(of(options), options, *arguments)
+
+        call.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _named(options: Any) -> list[str]:
+    fields = dataclasses.fields(options) if dataclasses.is_dataclass(options) else ()
+    values = [getattr(options, field.name) for field in fields if field.metadata.get("file")]
+    return [value for value in values if isinstance(value, str)]
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (file for file in path.rglob("*") if file.is_file())
+    else:
+        yield path
+
+
+def _hash(file: Path) -> str:
+    """The hash of a file's content; a hash in memory is used where nothing can have changed since.
+
+    A file that was written shortly before its hash was taken could have changed again within the resolution
+    of the file system's clock, so its hash is not used again.
+    """
+    about = file.stat()
+    state = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    known = _hashes.get(str(file))
+    if known is not None and known[0] == state:
+        return known[1]
+    begun = time.time_ns()
+    with file.open("rb") as opened:
+        result = hashlib.file_digest(opened, "sha256").hexdigest()
+    if begun - max(about.st_mtime_ns, about.st_ctime_ns) > SETTLED:
+        _hashes[str(file)] = (state, result)
+    return result

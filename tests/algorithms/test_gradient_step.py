@@ -1,0 +1,137 @@
+"""The gradient step by hand: its divisor, passes, schedule, veto and state."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import nn
+
+from loquent.algorithms.shared.gradient_step import GradientStep, Loss
+from loquent.algorithms.shared.optimization import Means, trainable
+from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.seeding import Key
+from loquent.errors import BadCheckpoint, LoquentError
+
+
+@dataclass
+class Rows:
+    """Numbers that a weight is multiplied by."""
+
+    x: torch.Tensor
+
+    def __len__(self):
+        return len(self.x)
+
+    def take(self, rows):
+        return Rows(self.x[rows])
+
+
+ROWS = Rows(torch.tensor([1.0, 2.0, 5.0, 8.0]))
+
+
+def weight(**settings):
+    module = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(module.weight, 1.0)
+    made = StepSettings(**{"optimizer": "sgd", "learning_rate": 0.25, "max_grad_norm": None, **settings})
+    return module, GradientStep(trainable(policy=module), made, Key(0))
+
+
+def learn(module, step, means=None, rows=ROWS, size=4, **more):
+    def loss(part):
+        product = module.weight[0, 0] * part.x
+        return Loss(product.sum(), {"policy/loss": product})
+
+    passes = lambda own: (own.take(slice(i, i + size)) for i in range(0, len(own), size))  # noqa: E731
+    return step.learn(rows, loss, means or Means(), passes=passes, **{"divisor": 4.0, **more})
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_a_step_by_hand_does_not_depend_on_the_size_of_a_pass(size):
+    # the gradient is (1 + 2 + 5 + 8) / 4 = 4, so the weight is 1 - 0.25 * 4 = 0
+    module, step = weight()
+    means = Means()
+    assert learn(module, step, means, size=size) == 4.0
+    assert module.weight.item() == 0.0
+    assert step.steps == 1
+    assert means.logged() == {"policy/loss": 4.0}
+
+
+def test_a_clipped_step_by_hand():
+    # the norm 4 is cut to 2, so the weight is 1 - 0.25 * 2 = 0.5; clipping adds 1e-6 to the norm
+    module, step = weight(max_grad_norm=2.0)
+    assert learn(module, step) == 4.0
+    assert module.weight.item() == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_vetoed_step_changes_and_logs_nothing():
+    module, step = weight()
+    means = Means()
+    assert (
+        learn(module, step, means, veto=lambda logged: float(logged[0]["policy/loss"].sum()) == 16.0) is None
+    )
+    assert (module.weight.item(), step.steps, means.logged()) == (1.0, 0, {})
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing():
+    module, step = weight()
+    with pytest.raises(LoquentError, match="norm of the gradient is inf"):
+        learn(module, step, rows=Rows(torch.tensor([float("inf")])))
+    assert (module.weight.item(), step.steps) == (1.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ("linear", [0.5, 1.0, 1.0, 0.8125, 0.625, 0.4375, 0.25]),  # from 1 to 1/4 in four steps
+    ],
+)
+def test_a_schedule_counts_gradient_steps(schedule, rates):
+    module, step = weight(learning_rate=1.0, schedule=schedule, warmup=2, total_steps=6, floor=0.25)
+    taken = []
+    for _ in rates:
+        before = module.weight.item()
+        learn(module, step)
+        taken.append((before - module.weight.item()) / 4.0)
+        assert step.rate == taken[-1]
+    assert taken == rates
+
+
+def test_its_state_goes_on_to_the_bit_and_an_odd_one_is_refused():
+    settings = {"optimizer": "adamw", "schedule": "cosine", "total_steps": 5}
+    module, step = weight(**settings)
+    for _ in range(2):
+        learn(module, step)
+    other, again = weight(**settings)
+    other.load_state_dict(module.state_dict())
+    again.load_state_dict(step.state_dict())
+    for _ in range(2):
+        assert learn(module, step) == learn(other, again)
+    assert torch.equal(module.weight, other.weight)
+    assert again.rate == step.rate
+    with pytest.raises(BadCheckpoint):
+        again.load_state_dict({**step.state_dict(), "steps": -1})
+
+
+def test_networks_are_in_training_mode_in_a_step_only_and_drop_by_the_step_s_key():
+    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(64, 1, bias=False)).eval()
+    settings = StepSettings(optimizer="sgd", learning_rate=0.0)
+    seen = []
+
+    def loss(part):
+        seen.append((module.training, module[0](part.x)))
+        return Loss(module(part.x).sum(), {})
+
+    def run(key):
+        step = GradientStep(trainable(policy=module), settings, key, (module,))
+        for _ in range(2):
+            step.learn(Rows(torch.ones(2, 64)), loss, Means(), passes=lambda own: [own])
+        return [dropped for _, dropped in seen[-2:]]
+
+    before = torch.get_rng_state()
+    first, second = run(Key(0)), run(Key(0))
+    assert all(training for training, _ in seen)
+    assert not module.training
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert not torch.equal(first[0], first[1])

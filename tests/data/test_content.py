@@ -1,0 +1,90 @@
+"""Rows of files are read again when the files changed, however shortly after and with whatever size."""
+
+import json
+import os
+
+import pytest
+
+import loquent
+from loquent.data import content
+from loquent.files import atomic
+
+WORLDS = {
+    "generation": ({"source": "path"}, {"prompt": "{} is", "references": ["fine"]}, "prompt"),
+    "multilabel": (
+        {"source": "path", "labels": ("x",)}, {"text": "{} words", "labels": ["x"]}, "text"
+    ),
+    "tagging": (
+        {"source": "path", "labels": ("O",)}, {"tokens": ["{}", "b"], "labels": ["O", "O"]}, "tokens"
+    ),
+    "multiple_choice": (
+        {"source": "path"},
+        {"question": "{}?", "facts": ["a"], "choices": ["b", "c"], "ids": ["A", "B"], "answer": "A"},
+        "question",
+    ),
+    "comments": ({"source": "path"}, {"parent": "{} post", "comment": "yes", "score": 1}, "parent"),
+}  # fmt: skip
+
+
+def lines(fields, word, path):
+    """Rows whose text has the word; each file of the same length, written twice within a moment."""
+    text = "".join(
+        json.dumps(json.loads(json.dumps(fields).replace("{}", f"{word}{number}"))) + "\n"
+        for number in range(20)
+    )
+    atomic.write_text(path, text)
+
+
+@pytest.mark.parametrize("name", ["generation", "multilabel", "tagging", "multiple_choice", "comments"])
+def test_a_new_task_has_the_rows_of_the_file_as_it_is_now(tmp_path, name):
+    options, fields, shown = WORLDS[name]
+    file = tmp_path / "train.jsonl"
+    lines(fields, "old", file)
+    before = loquent.task(name, path=str(tmp_path), **options)
+    old = before.rows("train")
+    assert "old" in str(old[0][shown])
+    stamp = file.stat().st_mtime_ns
+    lines(fields, "new", file)
+    os.utime(file, ns=(stamp, stamp))
+    after = loquent.task(name, path=str(tmp_path), **options).rows("train")
+    assert all("new" in str(row[shown]) for row in after)
+    assert before.rows("train") is old, "the rows of a task do not change"
+
+
+def test_a_word_list_is_read_again(tmp_path):
+    file = tmp_path / "words.txt"
+    for word in ("crane", "slate"):
+        atomic.write_text(file, f"{word}\n")
+        assert loquent.task("wordle", words=str(file)).rows("train")[0]["secret"] == word
+
+
+def test_unchanged_files_are_read_once(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("a")
+    reads = []
+    read = content.kept(4)(lambda path: reads.append(path) or len(reads))
+    assert [read(str(file)), read(str(file))] == [1, 1]
+    file.write_text("b")  # the same size, within a moment
+    assert read(str(file)) == 2
+    assert read(str(tmp_path / "absent")) == 3
+
+
+def test_a_hash_is_of_names_and_content_of_all_files(tmp_path):
+    (tmp_path / "a").write_text("1")
+    first = content.of(str(tmp_path))
+    (tmp_path / "b").write_text("")
+    assert content.of(str(tmp_path)) != first
+    (tmp_path / "b").rename(tmp_path / "c")
+    (tmp_path / "c").unlink()
+    assert content.of(str(tmp_path)) == first
+    assert content.of(None) == ""
+
+
+def test_settled_files_are_hashed_once(tmp_path, monkeypatch):
+    file = tmp_path / "a"
+    file.write_text("1")
+    now = file.stat().st_ctime_ns
+    monkeypatch.setattr(content.time, "time_ns", lambda: now + 10 * content.SETTLED)
+    first = content.of(str(file))
+    monkeypatch.setattr(content.hashlib, "file_digest", lambda *given: pytest.fail("it was hashed again"))
+    assert content.of(str(file)) == first
