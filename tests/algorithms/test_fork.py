@@ -165,7 +165,7 @@ def learned(tau, seed):
     algorithm = ILQL(config, model, key=Key(seed))
     batch = algorithm.prepare(fork.recorded(model))
     for rate, steps in ((1e-3, 350), (3e-4, 150), (1e-4, 150)):
-        algorithm.config = replace(config, epochs=steps, learning_rate=rate)
+        algorithm.config = algorithm.gradient.settings = replace(config, epochs=steps, learning_rate=rate)
         algorithm.update(model, batch)
     return model
 

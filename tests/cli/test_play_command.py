@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -55,7 +56,12 @@ def test_a_game_that_is_left_is_kept_as_one_that_has_not_ended(loquent, folder):
 def test_a_game_left_by_ctrl_c_is_kept_too(command, folder):
     line = command("play", "counting:Count", "--row", "r2", "--save", "kept.jsonl")
     game = subprocess.Popen(
-        line, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        line,
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     game.stdin.write(b"3\n")
     game.stdin.flush()

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ LINE = ["quickstart", "--profile", "smoke", "--processes", "2", "task.limit=200"
 def test_a_stopped_quickstart_ends_with_its_workers(tmp_path, command, stop):
     out = tmp_path / "out"
     process = subprocess.Popen(
-        command(*LINE, "--out", str(out)), stderr=subprocess.PIPE, text=True, start_new_session=True
+        command(*LINE, "--out", str(out)),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     workers = _wait(process, lambda: _importing(process.pid))
     for pid in workers:  # a terminal sends Ctrl-C to all processes; the parent alone handles it

@@ -9,19 +9,20 @@ never skip data silently.
 from __future__ import annotations
 
 import csv
-import gzip
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
+from loquent.core.guards.opening import MOST_LINE, open_bytes, raw_lines
 from loquent.errors import BadRow
 
 Fields = dict[str, Any]
 Records = Iterator[tuple[int, Fields]]  # (line, record)
 
+csv.field_size_limit(MOST_LINE)  # the module's own bound, 131,072 characters, is below real articles
 POLARITIES = ("neg", "pos")  # the folders of the IMDB layout, and its labels
 
 
@@ -120,8 +121,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The decoded lines of a file without line ends, numbered from 1. Only "\\n" and "\\r\\n" end a line."""
     number = 0
     try:
-        with _open(path) as file:
-            for number, raw in enumerate(file, 1):
+        with open_bytes(path) as file:
+            for number, raw in enumerate(raw_lines(file), 1):
                 yield number, _decode(raw, path, number)
     except (OSError, EOFError, zlib.error) as error:
         raise BadRow(
@@ -129,10 +130,6 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         ) from error
     if number == 0:
         raise BadRow("the file is empty; it must hold at least one line", file=path)
-
-
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def _decode(raw: bytes, path: Path, number: int) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards.opening import open_bytes, raw_lines
 from loquent.errors import BadRow, BadSetting
 
 KINDS = ".vec, .txt, .vec.gz, .txt.gz, .bin or .npy"
@@ -61,14 +62,16 @@ def hashed(*paths: str) -> str:
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a text file, gzipped or not, numbered from 1; BadRow for a line that is not UTF-8."""
-    with gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
+    number = 0
+    try:
+        with open_bytes(path) as file:
+            for number, line in enumerate(raw_lines(file), 1):
                 yield number, line.decode("utf-8").rstrip("\r\n ")
-            except UnicodeDecodeError as error:
-                raise BadRow(
-                    f"this line is not UTF-8 ({error.reason}); save the file as UTF-8", file=path, line=number
-                ) from error
+    except UnicodeDecodeError as error:
+        why = f"this line is not UTF-8 ({error.reason}); save the file as UTF-8"
+        raise BadRow(why, file=path, line=number) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadRow(f"this file cannot be read further ({error})", file=path, line=number + 1) from error
 
 
 def _table(place: Path, rows: Iterator[tuple[int, str, NDArray[np.float32]]]) -> Table:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import httpx2
 import numpy as np
@@ -145,6 +146,8 @@ def served(port=0):
         [sys.executable, "-m", "loquent.cli", "serve", "dialogue", "--port", str(port)],
         stdout=subprocess.PIPE,
         text=True,
+        # a shell that starts the tests in the background ignores the signal, and its children inherit that
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     line = process.stdout.readline()
     assert "http://127.0.0.1:" in line, line

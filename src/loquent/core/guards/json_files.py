@@ -35,7 +35,7 @@ class BadJson(ValueError):
 
 
 def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
-    """The value of a JSON text, given as a str or as UTF-8 bytes.
+    """The value of a JSON text, given as a str or as UTF-8 bytes; a byte order mark is skipped.
 
     Args:
         nan: how to read NaN and the infinities, which JSON does not have: "refused" raises, "null" gives
@@ -50,7 +50,7 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
     if len(text) > MOST_BYTES:
         raise BadJson(f"it has {len(text):,} bytes; at most {MOST_BYTES:,} are read")
     try:
-        decoded = text.decode("utf-8") if isinstance(text, bytes) else text
+        decoded = (text.decode("utf-8") if isinstance(text, bytes) else text).removeprefix("\ufeff")
         value = json.loads(
             decoded, parse_constant=_CONSTANTS[nan], object_pairs_hook=_object if unique else None
         )

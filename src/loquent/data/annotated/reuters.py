@@ -7,7 +7,6 @@ ModApte split) are ignored, as in NLTK's selection. Categories are in alphabetic
 
 from __future__ import annotations
 
-import gzip
 import html
 import re
 import warnings
@@ -17,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
+from loquent.core.guards.opening import open_bytes
 from loquent.core.settings import Remark
 from loquent.data.annotated.placed import Placed
 from loquent.data.readers import Fields
@@ -72,7 +72,8 @@ def read(path: Path) -> dict[str, Placed]:
 
 def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
     try:
-        raw = gzip.decompress(file.read_bytes()) if file.suffix.lower() == ".gz" else file.read_bytes()
+        with open_bytes(file) as stream:
+            raw = stream.read()
     except (OSError, EOFError, zlib.error) as error:
         raise BadRow(f"this file cannot be read ({error}); get a new copy of it", file=file) from error
     if not raw.lstrip().startswith(b"<!DOCTYPE lewis"):

@@ -8,7 +8,6 @@ some of NLVR's labels are wrong. Two items stand where lilGym moved them (`MOVED
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from loquent.core.guards.opening import open_bytes
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import published
 from loquent.tasks.blocks.board import SIZES, TOWER_X, Board, board_to_json
@@ -173,7 +173,7 @@ def moved(name: str, example: Example) -> Board:
 
 def is_known(name: str, file: Path) -> bool:
     """Whether an NLVR file is, byte for byte, the one that the published counts were measured on."""
-    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+    with open_bytes(file) as stream:
         content = stream.read()
     if name in GIT_BLOB:
         blob = b"blob %d\0" % len(content) + content

@@ -6,7 +6,6 @@ lists. v0.5, as ILQL's release uses it, is a list of dialogues with a `caption` 
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import is_number, shown
+from loquent.core.guards.opening import open_bytes
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits, with_validation
@@ -164,7 +164,7 @@ def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | N
 
 def _bytes(path: Path) -> bytes:
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with open_bytes(path) as file:
             content: bytes = file.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise BadRow(f"this file cannot be read ({error})", file=path) from error
