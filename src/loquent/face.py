@@ -35,6 +35,7 @@ def task(name: str, **options: Any) -> Task:
     from loquent.core.task import Task
     from loquent.errors import BadSetting
 
+    _require(name, str, "task", "the name of a task, such as 'wordle', or 'module:Class'")
     cls = registry.resolve("task", name)
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise BadSetting(f"{name!r} is not a task; name a class derived from loquent.core.task.Task")
@@ -45,7 +46,7 @@ def task(name: str, **options: Any) -> Task:
 @naming_extras("loquent.play")
 def play(
     task: Task | str,
-    agents: Agent | str | Mapping[str, Agent],
+    agents: Agent | str | Mapping[str, Agent | str],
     *,
     episodes: int = 1,
     split: str = "train",
@@ -56,19 +57,26 @@ def play(
 
     Args:
         task: a task or the name of one.
-        agents: an agent, the name of a registered agent, or a mapping from seat to agent.
+        agents: an agent, the name of a registered agent, or a mapping from seats to these.
         seed: the seed of all random streams.
         learning: the seat whose turns receive the rewards.
+
+    Raises:
+        BadSetting: the task or an agent is something else. UnknownName: no such split, agent or seat.
     """
-    from loquent.core.agent import make
+    from loquent.errors import UnknownName
     from loquent.rollout.loop import games
     from loquent.rollout.loop import play as run
     from loquent.training.evaluate import held_out
 
     built = _task(task)
-    player = make(agents, built) if isinstance(agents, str) else agents
+    player = _players(agents, built)
     queue = [game for i, rows in enumerate(held_out(built, split, episodes)) for game in games(rows, first=i)]
-    return run(built, queue, player, seed=seed, split=split, learning=learning)
+    played = run(built, queue, player, seed=seed, split=split, learning=learning)
+    seats = {turn.seat for episode in played for turn in episode.turns} - {"task"}
+    if seats and learning not in seats:
+        raise UnknownName("seat", str(learning), sorted(seats))
+    return played
 
 
 @naming_extras("loquent.train")
@@ -98,6 +106,7 @@ def train(
     from loquent.report import write_report
     from loquent.training.train import train as run
 
+    _require(out, str | Path, "out", "the path of a folder for the run")
     imports: Imports = "all" if allow_imports else "trusted"
     loaded = (
         recipe.replace(*overrides)
@@ -154,8 +163,30 @@ def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
     """
     from loquent.training.run import load_run as run
 
+    _require(folder, str | Path, "run", "a run, or the path of the folder of a run")
     return run(folder, allow_imports=allow_imports)
 
 
 def _task(task_: Task | str) -> Task:
-    return task(task_) if isinstance(task_, str) else task_
+    return task_ if isinstance(task_, Task) else task(task_)
+
+
+def _players(agents: Any, built: Task) -> Any:
+    """The agents, with names replaced by new agents of these names."""
+    from loquent.core.agent import make
+
+    def player(agent: Any) -> Any:
+        _require(agent, Agent | str, "agents", "an Agent, the name of one, or a mapping from seats to these")
+        return make(agent, built) if isinstance(agent, str) else agent
+
+    if isinstance(agents, Mapping):
+        return {seat: player(agent) for seat, agent in agents.items()}
+    return player(agents)
+
+
+def _require(value: Any, kinds: Any, name: str, right: str) -> None:
+    """Raise BadSetting for an argument that is of no such kind."""
+    from loquent.errors import BadSetting, kind_of
+
+    if not isinstance(value, kinds):
+        raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be {right}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import re
 import types
 import typing
@@ -86,8 +87,13 @@ def from_values(cls: type, values: Mapping[str, Any], section: str, place: str =
     Raises:
         BadSetting: as from `fill`.
     """
-    nodes = {name: Node(frozen(value), place, None) for name, value in values.items()}
+    nodes = {name: Node(frozen(_plain_path(value)), place, None) for name, value in values.items()}
     return fill(cls, Node(nodes, place, None), section)
+
+
+def _plain_path(value: Any) -> Any:
+    """A path as its text; other values unchanged."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def tree(value: Any, file: str, line: int | None, origin: str = "") -> Node:

@@ -143,5 +143,5 @@ def plot(paths: Sequence[str | Path], keys: Sequence[str]) -> Plot:
     known = [key for key in logged_keys(groups) if any(group.curve(key) for group in groups)]
     for key in keys:
         if key not in known:
-            raise UnknownName("logged key", key, known)
+            raise UnknownName("logged key", str(key), known)
     return Plot(groups, keys)

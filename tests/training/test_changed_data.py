@@ -1,0 +1,54 @@
+"""A run notes the hash of its data, and is not resumed on other data."""
+
+import json
+
+import pytest
+
+import loquent
+from loquent import recipes
+from loquent.errors import BadCheckpoint
+from loquent.files import atomic
+from loquent.training.extending import extended
+from loquent.training.run import load_run
+from loquent.training.train import train
+
+
+def write(folder, name, word, count=12):
+    rows = (json.dumps({"text": f"{word} film number {number} is a film"}) for number in range(count))
+    atomic.write_text(folder / f"{name}.jsonl", "\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def run(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("train", "validation", "test"):
+        write(data, name, name)
+    overrides = [f"task={{kind: generation, source: path, path: {data}}}", "training.updates=1"]
+    overrides += ["rewards={length: {weight: 0.1, high: 4}}", "metrics={}", "training.checkpoint_every=1"]
+    recipe = recipes.load("reviews_ppo", overrides, profile="smoke")
+    train(recipe, tmp_path / "run", progress=False)
+    return data, tmp_path / "run"
+
+
+def test_a_resumed_run_refuses_other_rows_of_training(run):
+    data, folder = run
+    noted = json.loads((folder / "machine.json").read_text())["data"]
+    assert len(noted) == 32
+    write(data, "train", "other")
+    longer = extended(load_run(folder), ["training.updates=2"])
+    with pytest.raises(BadCheckpoint, match=rf"its data was '{noted}' and is '\w{{32}}' now"):
+        train(longer, folder, progress=False, resume=True)
+
+
+def test_it_goes_on_where_the_files_were_written_again_with_the_same_rows(run):
+    data, folder = run
+    write(data, "train", "train")
+    longer = extended(load_run(folder), ["training.updates=2"])
+    assert train(longer, folder, progress=False, resume=True).metrics[-1]["update"] == 2
+
+
+def test_built_in_rows_have_no_hash():
+    from loquent.training.identity import data_digest
+
+    assert data_digest(loquent.task("wordle")) == ""
