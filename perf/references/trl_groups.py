@@ -17,6 +17,7 @@ import json
 import sys
 import textwrap
 from collections import defaultdict
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ from loquent.core.seeding import Key
 ANSWERS, ROWS, WIDE, LONGEST = 4, 3, 6, 8
 GRPO = {
     "grpo": {"loss_type": "grpo", "beta": 0.04},
+    "grpo, k3 alone": {"loss_type": "grpo", "beta": 0.04, "use_bias_correction_kl": False},
     "grpo, batch, no kl": {"loss_type": "grpo", "beta": 0.0, "scale_rewards": "batch"},
     "dr_grpo": {"loss_type": "dr_grpo", "beta": 0.04, "scale_rewards": "none"},
     "dapo": {"loss_type": "bnpo", "beta": 0.0, "epsilon_high": 0.28},
@@ -60,7 +62,10 @@ def lines(function: Any, first: str, last: str) -> Any:
 
 
 def trainer(data: dict[str, Tensor], new: Tensor, **settings: Any) -> Any:
-    """What `_compute_loss` asks of its trainer."""
+    """What `_compute_loss` asks of its trainer; a setting that is not given has TRL's default."""
+    from trl import GRPOConfig
+
+    corrected = {field.name: field.default for field in fields(GRPOConfig)}["use_bias_correction_kl"]
     epsilon = settings.get("epsilon", 0.2)
     total = SimpleNamespace(reduce=lambda x, reduction: x, gather=lambda x: x, num_processes=1)
     return SimpleNamespace(
@@ -72,7 +77,9 @@ def trainer(data: dict[str, Tensor], new: Tensor, **settings: Any) -> Any:
         epsilon_low=epsilon,
         epsilon_high=settings.get("epsilon_high", epsilon),
         loss_type=settings.get("loss_type"),
-        args=SimpleNamespace(use_bias_correction_kl=False, delta=None),
+        args=SimpleNamespace(
+            use_bias_correction_kl=settings.get("use_bias_correction_kl", corrected), delta=None
+        ),
         use_vllm=False,
         vllm_importance_sampling_correction=False,
         model=SimpleNamespace(training=False),

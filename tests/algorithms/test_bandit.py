@@ -37,7 +37,9 @@ LEARNERS = {
                     "critic_minibatch": DRAWS, "critic_epochs": 2, "iterations": 8}),
     "grpo, kl in the reward": (GRPO, {"beta": BETA, "kl": "reward", "deviation": "none",
                                       "learning_rate": 1e-2}),
-    "grpo, k3 in the loss": (GRPO, {"beta": BETA, "kl": "loss", "deviation": "none", "learning_rate": 1e-2}),
+    "grpo, corrected k3 in the loss": (GRPO, {"beta": BETA, "deviation": "none", "learning_rate": 1e-2}),
+    "grpo, k3 in the loss": (GRPO, {"beta": BETA, "kl_correction": False, "deviation": "none",
+                                    "learning_rate": 1e-2}),
     "rloo": (RLOO, {"beta": BETA, "learning_rate": 1e-2}),
 }  # fmt: skip
 STAGES = ((45, 1.0), (30, 0.2), (20, 0.04))  # updates, and the share of the first step size
@@ -113,8 +115,9 @@ def test_it_reaches_its_optimum(name, shape):
     algorithm, number = kind(kind.Config(**settings), model), 0
     group = DRAWS if kind is GRPO else 8  # the mean of a small group holds the answer itself
     for updates, share in STAGES:
-        for part in algorithm.gradient.optimizer.param_groups:
-            part["lr"] = settings["learning_rate"] * (share if kind is not TRPO else 1)
+        if kind is not TRPO:
+            rate = settings["learning_rate"] * share
+            algorithm.gradient.settings = replace(algorithm.gradient.settings, learning_rate=rate)
         if kind is TRPO:
             algorithm.config = replace(algorithm.config, radius=0.01 * share**3)
         for _ in range(updates // 2 if kind is TRPO else updates):

@@ -21,6 +21,7 @@ from loquent.models.tokens.batch import TokenBatch
 TRL = json.loads((Path(__file__).parent / "trl_groups.json").read_text(encoding="utf-8"))
 CASES = {
     "grpo": (GRPO, {"beta": 0.04}),
+    "grpo, k3 alone": (GRPO, {"beta": 0.04, "kl_correction": False}),
     "grpo, batch, no kl": (GRPO, {"beta": 0.0, "deviation": "batch"}),
     "dr_grpo": (GRPO, {"beta": 0.04, "deviation": "none", "length": "constant"}),
     "dapo": (GRPO, {"beta": 0.0, "length": "token", "clip_high": 0.28}),

@@ -4,9 +4,10 @@ Source: arXiv:2402.03300 sec. 4.1 (outcome supervision). Its successors are sett
 (arXiv:2503.20783), DAPO (arXiv:2503.14476) and GSPO (arXiv:2507.18071). An episode of many turns is one
 answer: its return is that of the whole episode.
 
-With the KL in the loss, the k3 estimate has no gradient through the sampling. Its gradient is then that of
-KL(reference, policy), so the optimum maximises E[r] - β KL(reference, policy). With the KL in the reward the
-optimum is softmax(log reference + r / β), as for PPO.
+The KL in the loss is k3, by default times the ratio (arXiv:2512.02556). Its gradient is then that of
+KL(policy, reference), and the optimum is softmax(log reference + r / β), as with the KL in the reward and as
+for PPO. Without the ratio (`kl_correction: false`), k3 has no gradient through the sampling. Its gradient is
+then that of KL(reference, policy), so the optimum maximises E[r] - β KL(reference, policy).
 """
 
 from __future__ import annotations
@@ -40,7 +41,14 @@ LOGGED = logged_keys.GRPO
 
 PRESETS = {
     "deepseek_math": Record(  # arXiv:2402.03300 sec. 4.2
-        deviation="group", length="answer", importance="token", clip=0.2, kl="loss", beta=0.04, epochs=1
+        deviation="group",
+        length="answer",
+        importance="token",
+        clip=0.2,
+        kl="loss",
+        kl_correction=False,
+        beta=0.04,
+        epochs=1,
     ),
     "dr_grpo": Record(  # arXiv:2503.20783
         deviation="none", length="constant", importance="token", clip=0.2, kl="loss", beta=0.0
@@ -76,6 +84,7 @@ PRESETS = {
         clip_high=None,
         drop_equal=False,
         kl="loss",
+        kl_correction=True,
         beta=0.0,
     ),
 }
@@ -107,10 +116,15 @@ class Config(ComparedConfig):
     )
     kl: str = setting(
         "loss",
-        "where the KL to the reference counts: by k3 in the loss, or by k1 in the return; they have other "
-        "optima",
+        "where the KL to the reference counts: by k3 in the loss, or by k1 in the return",
         source="2402.03300 eq. 4",
         choices=("loss", "reward"),
+    )
+    kl_correction: bool = setting(
+        True,
+        "multiply k3 in the loss by the ratio, so that its gradient is that of KL(policy, reference); "
+        "without, it is that of KL(reference, policy), which has another optimum",
+        source="2512.02556; TRL, GRPOConfig; 2402.03300 has none",
     )
     beta: float = setting(
         0.04, "coefficient of the KL to the reference; 0: none", source="2402.03300 sec. 4.2", low=0.0
@@ -205,7 +219,8 @@ class GRPO(ComparedAnswers):
         )
         total, logged = policy, {"policy/loss": policy}
         if self.config.beta and self.config.kl == "loss":
-            logged["kl/loss"] = kl.k3(scores.policy, of(batch.reference_logprob, chosen)[here])  # eq. 4
+            divergence = kl.k3(scores.policy, of(batch.reference_logprob, chosen)[here])  # eq. 4
+            logged["kl/loss"] = divergence * log_ratio.exp() if self.config.kl_correction else divergence
             total = total + self.config.beta * logged["kl/loss"]  # eq. 3
         if self.config.length == "answer":
             total = by_answer(total, number, episodes.length)
