@@ -59,7 +59,7 @@ RECIPES = {
             "algorithm.top_p=0.7",
             "algorithm.mu=1",
             "algorithm.schedule=cosine",
-            "algorithm.total_steps=9",
+            "algorithm.total_steps=90",
             "algorithm.kl_target=0.001",
             "algorithm.entropy_coefficient=0.01",
         ],

@@ -45,7 +45,7 @@ def kept(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result
         def call(options: Any, *arguments: Any) -> Result:
             return cached(of(options), options, *arguments)
 
-        call.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
+        call.__dict__["cache_clear"] = cached.cache_clear
         return call
 
     return decorate
