@@ -18,7 +18,7 @@ def refused(call, *given, **named):
     return str(error.value)
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_odd_arguments_are_typed_errors(odd, tmp_path):
     for call in (
         lambda: loquent.task(odd),
