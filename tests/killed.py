@@ -96,11 +96,11 @@ def _halved(path):
 def in_rollout(count):
     """Within a collection, after `count` answers of it (and later ones) were played."""
     from loquent.core.live import Live
-    from loquent.training.trainer import Trainer
+    from loquent.training.experience.played import Played
 
     inside, tick = [False], _counted(count, lambda *_: die())
     _around(
-        Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False)
+        Played, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False)
     )
     _around(Live, "act", lambda *_: inside[0] and tick())
 
@@ -134,11 +134,11 @@ def in_network(count):
 def in_decoding(count):
     """Within a collection, between two tokens of the answers being drawn."""
     from loquent.models.decode import loop
-    from loquent.training.trainer import Trainer
+    from loquent.training.experience.played import Played
 
     inside, tick = [False], _counted(count, lambda *_: die())
     _around(
-        Trainer, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False)
+        Played, "collect", lambda *_: inside.__setitem__(0, True), lambda *_: inside.__setitem__(0, False)
     )
     _around(loop, "choose", lambda *_: inside[0] and tick())
 

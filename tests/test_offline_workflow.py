@@ -63,7 +63,7 @@ def values_beside(clone, *overrides):
 @pytest.mark.parametrize("backbones", ["separate", "frozen", "lora"])
 def test_the_policy_is_the_clone_before_and_after_values_are_learned(backbones, clone, tmp_path):
     one = values_beside(clone, "algorithm.awac_weight=0", f"algorithm.backbones={backbones}")
-    tokens = Trainer(one).recording.batch.tokens[:6]
+    tokens = Trainer(one).experience.recording.batch.tokens[:6]
     cloned = clone[1].agent().module
     started = Trainer(one).actor.policy
     run = train(one, tmp_path / "ilql", progress=False)
@@ -113,7 +113,7 @@ def test_without_beta_it_acts_as_the_clone(clone, tmp_path):
 
 def test_token_rewards_reach_recorded_answers(clone, tmp_path):
     one = values_beside(clone, "rewards={guess: 1.0, token_constant: {weight: 2.0, value: -0.25}}")
-    plain, with_terms = (Trainer(some).recording.batch for some in (values_beside(clone), one))
+    plain, with_terms = (Trainer(some).experience.recording.batch for some in (values_beside(clone), one))
     assert torch.equal(plain.tokens, with_terms.tokens)
     assert torch.allclose(with_terms.reward, plain.reward - 0.5 * plain.is_action)
 

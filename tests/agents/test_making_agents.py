@@ -194,7 +194,7 @@ def test_a_teacher_with_options_teaches(tmp_path):
             "wordle_clone", [*small, "training.teacher={kind: wordle/optimal, start: wordle/start_word}"]
         )
     )
-    episodes = trainer.collect()
+    episodes = trainer.experience.collect()
     assert {one.agents["agent"] for one in episodes} == {"wordle/optimal"}
     assert all(one.ended == "solved" for one in episodes)
     wrong = Trainer(
@@ -203,4 +203,4 @@ def test_a_teacher_with_options_teaches(tmp_path):
     with pytest.raises(
         BadSetting, match=r"training\.teacher: agent wordle/optimal has no setting 'strat'\. Nearest: start"
     ):
-        wrong.collect()
+        wrong.experience.collect()

@@ -73,7 +73,7 @@ def trainer(folder, **algorithm):
 
 def test_returns_run_to_the_end_and_answers_are_no_commands(tmp_path):
     made = trainer(tmp_path, gamma=0.9)
-    episodes = made.collect()
+    episodes = made.experience.collect()
     batch = turn_batch(episodes, made.actor.inputs, made.actor.actions, made.weights)
     commands = made.algorithm.prepare(batch)
     expected = []

@@ -15,12 +15,12 @@ from loquent.algorithms.asking.settings import A2CSettings, DQNSettings
 from loquent.core.agent import make
 from loquent.core.live import Live
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
 from loquent.models.asking.heads import Rows
 from loquent.models.asking.network import Network
 from loquent.models.asking.noisy import Noisy
 from loquent.training import checkpoint
+from loquent.training.estimate import estimate
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.trainer import Trainer
 from states import at, difference, goes_on, is_in, leaves, put, same, without

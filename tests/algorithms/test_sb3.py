@@ -200,11 +200,11 @@ def test_the_comparison_can_fail(tmp_path):
     assert different(one, two) == []
     two["algorithm"]["learner"]["replay"]["rewards"][3, 1] += 1e-7
     two["algorithm"]["learner"]["counters"]["_n_calls"] += 1
-    del two["sampler"]
+    del two["experience"]
     found = different(one, two)
     assert "state/algorithm/learner/replay/rewards" in found
     assert "state/algorithm/learner/counters/_n_calls" in found
-    assert any(place.startswith("state/sampler") for place in found)
+    assert any(place.startswith("state/experience") for place in found)
 
 
 def test_a_run_has_its_folder_and_acts_again(tmp_path):
@@ -423,7 +423,7 @@ def test_wordle_is_learned_from_its_board(tmp_path):
 
 @pytest.mark.parametrize("kind", ["sb3/double_dqn", "sb3/ppo"])
 def test_what_a_run_would_need(tmp_path, kind):
-    from loquent.estimate.language_models import estimate
+    from loquent.training.estimate import estimate
 
     found = estimate(written(tmp_path, kind))
     # 16 hashed numbers and two labels into 8 into two values; PPO has the same again for the value, with one

@@ -21,7 +21,7 @@ from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.tokens.turns import turn_batch
 from loquent.models.turns.scored import Legality, ScoredTurns
 from loquent.rollout.loop import games, play, replay
-from loquent.training import rollout_summary
+from loquent.training.experience import summary as rollout_summary
 from loquent.training.trainer import Trainer
 
 FEATURES = {"kind": "hashed", "dimension": 16}
@@ -241,7 +241,7 @@ def test_updates_on_many_tasks(name, tmp_path):
     task, config = TASKS[name]
     trainer = Trainer(recipe(tmp_path, task, **config))
     before = trainer.actor.state_dict()
-    batch, _ = trainer.next()
+    batch, _ = trainer.experience.next()
     for turn, (choice, legal) in enumerate(zip(batch.choice.tolist(), batch_legal(trainer, batch))):
         assert trainer.actor.actions.contains(legal, choice), turn
     logs = trainer.algorithm.update(trainer.actor, batch)
@@ -256,11 +256,11 @@ def test_updates_on_many_tasks(name, tmp_path):
 
 def batch_legal(trainer, batch):
     """The legal values of the turns of a batch, from the episodes played again."""
-    trainer.games -= trainer.settings.episodes
-    trainer.sampler.place = 0
-    trainer.sampler.epoch = 0
-    trainer.sampler._order = None
-    episodes = trainer.collect()
+    trainer.experience.games -= trainer.settings.episodes
+    trainer.experience.sampler.place = 0
+    trainer.experience.sampler.epoch = 0
+    trainer.experience.sampler._order = None
+    episodes = trainer.experience.collect()
     turns = turn_batch(episodes, trainer.actor.inputs, trainer.actor.actions, trainer.weights)
     assert turns.choice.tolist() == batch.choice.tolist()
     return turns.legal
@@ -268,10 +268,10 @@ def batch_legal(trainer, batch):
 
 def test_without_legality_illegal_actions_are_taken(tmp_path):
     trainer = Trainer(recipe(tmp_path, "test_turn_ppo:Climb", features=FEATURES, legal=False))
-    endings = {episode.ended for _ in range(4) for episode in trainer.collect()}
+    endings = {episode.ended for _ in range(4) for episode in trainer.experience.collect()}
     assert "illegal" in endings
     legal = Trainer(recipe(tmp_path, "test_turn_ppo:Climb", features=FEATURES))
-    assert "illegal" not in {episode.ended for _ in range(4) for episode in legal.collect()}
+    assert "illegal" not in {episode.ended for _ in range(4) for episode in legal.experience.collect()}
 
 
 @pytest.mark.parametrize("network", ["vector", "objects"])
@@ -304,7 +304,7 @@ def test_the_entropy_bonus_has_a_gradient(tmp_path):
         trainer = Trainer(made)
         with torch.no_grad():
             trainer.actor.policy.policy.bias[0] += 3.0
-        batch, _ = trainer.next()
+        batch, _ = trainer.experience.next()
         still = replace(batch, advantage=torch.zeros(len(batch)))
         first = trainer.algorithm.update(trainer.actor, still)["policy/entropy"]
         return first, trainer.algorithm.update(trainer.actor, still)["policy/entropy"]

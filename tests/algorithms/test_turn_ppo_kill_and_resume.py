@@ -99,7 +99,7 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
     assert len(paths) > 30
     assert [path for path in paths if same(expected, goes_on(trainer, without(state, path))) is None] == []
     moved = [path for path in paths if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
-    assert {("counters", "updates"), ("counters", "games"), ("algorithm", "updates")} <= set(moved)
+    assert {("counters", "updates"), ("experience", "games"), ("algorithm", "updates")} <= set(moved)
     stale = (put(state, path, at(fresh, path)) for path in moved)
     assert [same(expected, goes_on(trainer, each)) for each in stale].count(None) == 0
 

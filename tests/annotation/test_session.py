@@ -78,7 +78,7 @@ def state(folder):
 def test_what_is_given_is_learned_from_and_told(tmp_path, kind):
     one = begun(tmp_path, written(tmp_path, kind))
     logs = annotated(one)
-    assert len(one.trainer.sampler.pool) == 6
+    assert len(one.trainer.experience.sampler.pool) == 6
     kept = [
         json.loads(line) for line in (tmp_path / "session" / "annotations.jsonl").read_text().splitlines()
     ]
@@ -99,7 +99,7 @@ def test_effort_by_hand():
 def test_only_what_was_given_is_played(tmp_path):
     one = begun(tmp_path)
     annotated(one, 1)
-    assert {row.id for row in one.trainer.sampler.pool.rows} == {"abc"}
+    assert {row.id for row in one.trainer.experience.sampler.pool.rows} == {"abc"}
     assert {game.row.id for game in one.trainer.algorithm.table.games} == {"abc"}
 
 
@@ -210,7 +210,7 @@ def test_samples_may_be_added_later_and_weighted(tmp_path):
         [one.form.blank({"tokens": ("z", "o"), "id": "zo"}), one.form.blank({"tokens": ("a",), "id": "a"})],
     )
     assert again.pending.id == "zo"
-    assert again.trainer.sampler.pool.weights == (2.0,) * 6
+    assert again.trainer.experience.sampler.pool.weights == (2.0,) * 6
 
 
 def test_two_samples_of_one_id_are_refused(tmp_path):

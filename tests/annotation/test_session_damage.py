@@ -81,7 +81,7 @@ VALUES = {
     ("algorithm", "table", "dealt"): (-1, 10**30, 0),
     ("algorithm", "table", "games"): ([{}], "x", None),
     ("counters", "updates"): (-5, 10**30, 2),
-    ("sampler", "place"): (-1, 10**30),
+    ("experience", "sampler", "place"): (-1, 10**30),
 }
 
 

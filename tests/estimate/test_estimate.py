@@ -77,7 +77,7 @@ def _said(*words, folder):
 
 
 def test_parameters_by_hand():
-    from loquent.estimate.language_models import estimate
+    from loquent.training.estimate import estimate
 
     small = [
         "task.limit=60",
@@ -103,7 +103,7 @@ def test_parameters_by_hand():
 
 
 def test_more_episodes_and_updates_take_more(monkeypatch):
-    from loquent.estimate import language_models as module
+    from loquent.training.estimates import language_models as module
 
     one = recipes.load(
         "reviews_ppo", ["training.updates=10", "training.final_episodes=100", "training.evaluate_every=0"]
@@ -168,18 +168,18 @@ def test_dry_run_prints_and_trains_nothing(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_checkpoints_on_disk_by_hand(settings, kept, most):
-    from loquent.estimate.language_models import _checkpoints
+    from loquent.training.estimates.estimate import checkpoints
 
     whole = recipes.load(
         "reviews_ppo",
         ["training.updates=10", "training.keep=2", "training.stop_metric=", "training.evaluate_every=0"],
     )
-    assert _checkpoints(whole.replace(*settings)) == (kept, most)
+    assert checkpoints(whole.replace(*settings)) == (kept, most)
 
 
 def test_the_most_on_disk_is_what_a_run_has_while_it_writes(tmp_path, monkeypatch):
     """Checkpoints are seen at the moment one is renamed into place."""
-    from loquent.estimate.language_models import _checkpoints
+    from loquent.training.estimates.estimate import checkpoints
     from loquent.training.train import train
 
     seen = []
@@ -197,11 +197,11 @@ def test_the_most_on_disk_is_what_a_run_has_while_it_writes(tmp_path, monkeypatc
     ]
     whole = recipes.load("reviews_base", tiny, profile="smoke").replace("training.updates=4")
     train(whole, tmp_path / "run", progress=False)
-    assert (len(RunFolder(tmp_path / "run").checkpoints.all()), max(seen)) == _checkpoints(whole) == (2, 3)
+    assert (len(RunFolder(tmp_path / "run").checkpoints.all()), max(seen)) == checkpoints(whole) == (2, 3)
 
 
 def test_several_seeds_take_their_time_and_disk(tmp_path, monkeypatch, capsys):
-    from loquent.estimate.language_models import Estimate
+    from loquent.training.estimates.estimate import Estimate
 
     one = Estimate(
         {"p": 1},
@@ -230,7 +230,7 @@ def test_several_seeds_take_their_time_and_disk(tmp_path, monkeypatch, capsys):
 
 
 def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
-    from loquent.estimate.language_models import estimate
+    from loquent.training.estimate import estimate
 
     small = ["task.limit=20", "training.updates=4", "training.episodes=6", "training.final_episodes=4"]
     small += ["training.evaluate_every=0", "training.stop_metric="]
@@ -257,7 +257,7 @@ def test_the_peak_of_resident_memory_is_measured_again_after_it_is_forgotten():
 
 
 def test_what_no_part_counts_is_in_the_peak():
-    from loquent.estimate import language_models as module
+    from loquent.training.estimates import language_models as module
 
     parts = ("runtime", "weights", "gradients", "optimizer", "batch", "activations", "logits", "cache")
     memory = {**dict.fromkeys(parts, 10), "decoding": 1}

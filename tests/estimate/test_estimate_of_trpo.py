@@ -2,8 +2,8 @@
 
 from loquent import recipes
 from loquent.algorithms.policy_gradient.trpo import TRPO
-from loquent.estimate import language_models
-from loquent.estimate.language_models import estimate
+from loquent.training.estimate import estimate
+from loquent.training.estimates import language_models
 
 
 def test_the_vectors_of_the_trust_region_are_counted():

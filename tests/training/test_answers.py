@@ -11,7 +11,7 @@ from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadSetting
 from loquent.models.tokens.batch import cat, token_batch
-from loquent.training.rollout_summary import within_rows
+from loquent.training.experience.summary import within_rows
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
@@ -43,21 +43,21 @@ def trainer():
 
 
 def test_an_update_draws_fewer_rows_and_plays_each_several_times(trainer):
-    rows = Sampler(Pool(tuple(trainer.rows.values())), Key(0).child("rows")).draw(4)
+    rows = Sampler(Pool(tuple(trainer.experience.rows.values())), Key(0).child("rows")).draw(4)
     for update in range(2):
-        episodes = trainer.collect()
+        episodes = trainer.experience.collect()
         expected = [row.id for row in rows[2 * update : 2 * update + 2] for _ in range(3)]
         assert [episode.row for episode in episodes] == expected
         assert [episode.number for episode in episodes] == list(range(6 * update, 6 * update + 6))
         texts = {episode.answers()[0].text for episode in episodes[:3]}
         assert len(texts) > 1  # each answer has a random stream of its own
-        batch = trainer.batch(episodes)
+        batch = trainer.experience.batch(episodes)
         assert batch.group.tolist() == [0, 0, 0, 1, 1, 1]
         assert batch.episode.tolist() == list(range(6))
 
 
 def test_a_batch_names_the_row_of_each_episode_after_taking_joining_and_shuffling(trainer):
-    episodes = trainer.collect()
+    episodes = trainer.experience.collect()
     order = [5, 0, 3, 1, 4, 2]
     batch = token_batch([episodes[i] for i in order], trainer.actor.format, trainer.weights, max_length=512)
     assert batch.group.tolist() == [0, 1, 0, 1, 0, 1]  # numbered as they come
@@ -80,7 +80,7 @@ def test_the_log_shows_how_the_answers_to_a_row_differ(trainer):
 
 
 def test_the_differences_by_hand(trainer):
-    episodes = trainer.collect()
+    episodes = trainer.experience.collect()
     turns = [episode.answers()[0] for episode in episodes]
     returns = (1.0, 2.0, 3.0, 4.0, 4.0, 4.0)
     made = [
@@ -99,7 +99,7 @@ def test_the_differences_by_hand(trainer):
 
 def test_one_answer_is_the_run_that_it_was():
     one, several = (Trainer(recipe(f"training.answers={n}")) for n in (1, 3))
-    first, second = one.collect(), several.collect()
+    first, second = one.experience.collect(), several.experience.collect()
     assert [e.row for e in first][:2] == [second[0].row, second[3].row]
     assert first[0] == second[0]  # the same row, the same number, the same random stream
 

@@ -21,9 +21,9 @@ def trainer_of(learner, *more):
 @pytest.mark.parametrize("learner", ["grpo", "rloo"])
 def test_all_turns_of_an_episode_share_its_advantage(learner):
     trainer = trainer_of(learner)
-    played = trainer.collect()
+    played = trainer.experience.collect()
     assert all(len(episode.turns) > 2 for episode in played)
-    batch = trainer.algorithm.prepare(trainer.batch(played))
+    batch = trainer.algorithm.prepare(trainer.experience.batch(played))
     episodes = episodes_of(batch)
     assert episodes.group.tolist() == sorted(episodes.group.tolist())
     assert episodes.group.bincount().tolist() == [4, 4]
@@ -50,7 +50,7 @@ def test_all_turns_of_an_episode_share_its_advantage(learner):
 @pytest.mark.parametrize("learner", ["grpo", "rloo"])
 def test_turns_of_other_players_are_not_learned(learner):
     trainer = trainer_of(learner)
-    batch = trainer.batch(trainer.collect())
+    batch = trainer.experience.batch(trainer.experience.collect())
     assert (batch.real & ~batch.is_action).any(), "feedback stands between the turns"
     assert not batch.reward[~batch.is_action].any()
     parts = trainer.algorithm.micro_batches(trainer.algorithm.prepare(batch))

@@ -338,25 +338,25 @@ def test_the_note_of_the_best_names_no_other_folder(named, base, tmp_path):
 
 PLACES = {
     "counters/updates": (-5, 10**30, 0, 3, 5, 2.5, "4", True, None),
-    "counters/games": (-1, 10**30, 1.5, None),
+    "experience/games": (-1, 10**30, 1.5, None),
     "counters/waited": (-1, 10**30, 5, "1"),
     "counters/best": ("x", [], True, 10**400),
     "counters/best_update": (-2, "4", 10**30, 5, "2", "../update-2"),
-    "sampler/place": (-1, 10**30, 61, 1.5, None),
-    "sampler/size": (-1, 61, 10**30),
-    "sampler/epoch": (-1, 10**30, "0"),
-    "sampler/drawn": (-5, 10**30),
-    "sampler/scale": (-1, "x", [], 10**400),
-    "sampler/added": ([{}], "x", [{"id": 1, "fields": {}}], [{"id": "a"}], [[]]),
-    "sampler/weights": ([-1], "x", [1], [10**400]),
-    "sampler/key/seed": (-1, "x", 1.5),
-    "sampler/key/path": ("x", [1.5], [None]),
-    "sampler/base/count": (-1, 10**30),
+    "experience/sampler/place": (-1, 10**30, 61, 1.5, None),
+    "experience/sampler/size": (-1, 61, 10**30),
+    "experience/sampler/epoch": (-1, 10**30, "0"),
+    "experience/sampler/drawn": (-5, 10**30),
+    "experience/sampler/scale": (-1, "x", [], 10**400),
+    "experience/sampler/added": ([{}], "x", [{"id": 1, "fields": {}}], [{"id": "a"}], [[]]),
+    "experience/sampler/weights": ([-1], "x", [1], [10**400]),
+    "experience/sampler/key/seed": (-1, "x", 1.5),
+    "experience/sampler/key/path": ("x", [1.5], [None]),
+    "experience/sampler/base/count": (-1, 10**30),
     "algorithm/updates": (-5, 10**30, 0.5, None),
     "algorithm/last_kl": ("x", None, 10**400),
     "algorithm/controller/coefficient": ("x", None, True, 10**400),
-    "rewards/lexicon/count": (-1, 10**30, 0.5),
-    "rewards/lexicon/squares": (-1.0, "x"),
+    "experience/rewards/lexicon/count": (-1, 10**30, 0.5),
+    "experience/rewards/lexicon/squares": (-1.0, "x"),
     "algorithm/optimizer": ([], {"x": {}}, None),
     "actor": ({}, [], None),
 }
@@ -489,10 +489,10 @@ def test_the_line_that_differs_is_named(kind, name, base, tmp_path):
 def test_the_comparison_can_fail(base, tmp_path):
     folder = shutil.copytree(base.half, tmp_path / "run")
     assert outcome(base, "resume", folder, "metrics.jsonl") is None
-    base.right["resume"][1]["counters"]["games"] += 1
+    base.right["resume"][1]["experience"]["games"] += 1
     try:
         assert outcome(base, "resume", folder, "metrics.jsonl") == "another result, in silence"
     finally:
-        base.right["resume"][1]["counters"]["games"] -= 1
+        base.right["resume"][1]["experience"]["games"] -= 1
     assert same({"a": torch.zeros(1)}, {"a": torch.ones(1)})
     assert RunFolder(folder).checkpoints.all()

@@ -13,10 +13,10 @@ from loquent.core import registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
 from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadModel, BadSetting
-from loquent.estimate.language_models import estimate
 from loquent.files import names, tensor_tree
 from loquent.pretrained import lora
 from loquent.training import checkpoint, policies
+from loquent.training.estimate import estimate
 from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.start import load_language

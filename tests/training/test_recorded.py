@@ -55,31 +55,31 @@ def written(folder, changed, *, rows=()):
 
 def test_all_episodes_are_laid_out_once_and_drawn_in_a_keyed_order(games_, tmp_path):
     trainer = Trainer(made(f"training.data={games_}"))
-    batch = trainer.recording.batch
-    assert (trainer.recording.episodes, len(batch)) == (40, 40)
+    batch = trainer.experience.recording.batch
+    assert (trainer.experience.recording.episodes, len(batch)) == (40, 40)
     assert float(batch.reward.sum()) == pytest.approx(
         sum(one.total(trainer.weights) for one in episode.read(games_ / "episodes.jsonl"))
     )
-    drawn = torch.cat([trainer.draws.draw(8).episode for _ in range(5)])
+    drawn = torch.cat([trainer.experience.draw(8).episode for _ in range(5)])
     assert sorted(drawn.tolist()) == list(range(40)), "one pass has every row once"
     assert drawn.tolist() != list(range(40))
     again = Trainer(made(f"training.data={games_}"))
-    assert torch.cat([again.draws.draw(8).episode for _ in range(5)]).equal(drawn)
+    assert torch.cat([again.experience.draw(8).episode for _ in range(5)]).equal(drawn)
     other = Trainer(made(f"training.data={games_}", "training.seed=1"))
-    assert not torch.cat([other.draws.draw(8).episode for _ in range(5)]).equal(drawn)
+    assert not torch.cat([other.experience.draw(8).episode for _ in range(5)]).equal(drawn)
 
 
 def test_a_folder_a_file_and_several_of_them_are_the_same_games(games_, tmp_path):
     whole = lines(games_)
     one, two = written(tmp_path / "one", whole[:13]), written(tmp_path / "two", whole[13:])
-    expected = Trainer(made(f"training.data={games_}")).recording
+    expected = Trainer(made(f"training.data={games_}")).experience.recording
     for data in (f"{games_}/episodes.jsonl", f"[{one}, {two}]", f"[{one}/episodes.jsonl, {two}]"):
-        assert Trainer(made(f"training.data={data}")).recording.digest == expected.digest
-    assert Trainer(made(f"training.data=[{two}, {one}]")).recording.digest != expected.digest
+        assert Trainer(made(f"training.data={data}")).experience.recording.digest == expected.digest
+    assert Trainer(made(f"training.data=[{two}, {one}]")).experience.recording.digest != expected.digest
 
 
 def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
-    recording = Trainer(made(f"training.data={games_}")).recording
+    recording = Trainer(made(f"training.data={games_}")).experience.recording
     batch = recording.batch
     assert digest_of(batch) == recording.digest
     assert digest_of(replace(batch, episode=batch.episode // 2)) != recording.digest
@@ -101,9 +101,9 @@ def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_beco
 
 
 def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, tmp_path):
-    plain = Trainer(made(f"training.data={games_}")).recording.batch
+    plain = Trainer(made(f"training.data={games_}")).experience.recording.batch
     rewards = "rewards={guess: 1.0, tax: {of: token_constant, weight: 2.0, value: -0.25}}"
-    taxed = Trainer(made(f"training.data={games_}", rewards)).recording.batch
+    taxed = Trainer(made(f"training.data={games_}", rewards)).experience.recording.batch
     assert torch.equal(taxed.tokens, plain.tokens)
     assert torch.allclose(taxed.reward, plain.reward - 0.5 * plain.is_action)
     assert not torch.allclose(taxed.reward, plain.reward)
@@ -144,7 +144,9 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
     changed[2]["row"] = "added:1"
     rows = [{"id": "added:1", "fields": {"word": "crane"}}]
     assert (
-        Trainer(made(f"training.data={written(tmp_path / 'good', changed, rows=rows)}")).recording.episodes
+        Trainer(
+            made(f"training.data={written(tmp_path / 'good', changed, rows=rows)}")
+        ).experience.recording.episodes
         == 40
     )
     for wrong in ({"id": 1, "fields": {}}, {"id": "added:1"}, {"id": "added:1", "fields": {}, "more": 1}):
@@ -204,7 +206,8 @@ def test_shares():
 
 def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
     whole, best = (
-        Trainer(made(f"training.data={games_}", f"training.data_top={top}")).recording for top in (1.0, 0.25)
+        Trainer(made(f"training.data={games_}", f"training.data_top={top}")).experience.recording
+        for top in (1.0, 0.25)
     )
     assert (best.episodes, len(best.batch)) == (10, 10)
     returns = torch.zeros(40, dtype=torch.float64).index_add_(
@@ -214,12 +217,12 @@ def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
 
 
 def test_episodes_below_a_cutoff_are_not_learned_from(games_):
-    whole = Trainer(made(f"training.data={games_}")).recording
+    whole = Trainer(made(f"training.data={games_}")).experience.recording
     returns = torch.zeros(40, dtype=torch.float64).index_add_(
         0, whole.batch.episode, whole.batch.reward.double().sum(1)
     )
     cutoff = float(returns.max())
-    kept = Trainer(made(f"training.data={games_}", f"training.data_cutoff={cutoff}")).recording
+    kept = Trainer(made(f"training.data={games_}", f"training.data_cutoff={cutoff}")).experience.recording
     assert kept.episodes == int((returns == cutoff).sum()) < 40
     assert kept.mean_return == cutoff
 
@@ -230,7 +233,7 @@ def test_a_run_resumes_on_the_same_data_only(games_, tmp_path):
     state = trainer.state()
     again = Trainer(made(f"training.data={games_}"))
     again.restore(state)
-    assert again.draws.draw(4).tokens.equal(trainer.draws.draw(4).tokens)
+    assert again.experience.draw(4).tokens.equal(trainer.experience.draw(4).tokens)
     folder = written(tmp_path / "copy", lines(games_))
     first = Trainer(made(f"training.data={folder}"))
     changed = lines(games_)

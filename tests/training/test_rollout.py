@@ -10,7 +10,7 @@ from loquent.core.episode import TASK, Episode, Turn
 from loquent.core.task import TaskSpec
 from loquent.core.values import Record
 from loquent.models.tokens.batch import TokenBatch
-from loquent.training import rollout_summary
+from loquent.training.experience import summary as rollout_summary
 
 SPEC = TaskSpec(id="t", success=("left",))
 
@@ -40,7 +40,7 @@ def batch(rows, length):
 def test_rewards_raw_and_weighted():
     # joy applies to both episodes, wit to the first only: wit = (4 + 0) / 2, and 4 / 1 where present; the
     # weighted parts add up to the return
-    found = rollout_summary.summary(
+    found = rollout_summary.tokens(
         [episode("a b", joy=1.0, wit=4.0), episode("c", joy=0.0)],
         batch(2, 4),
         Record(joy=2.0, wit=0.25),
@@ -59,7 +59,7 @@ def test_rewards_raw_and_weighted():
 
 
 def test_a_reward_without_a_weight_is_logged_raw_only():
-    found = rollout_summary.summary([episode("a", joy=1.0, beside=5.0)], batch(1, 2), Record(joy=1.0), SPEC)
+    found = rollout_summary.tokens([episode("a", joy=1.0, beside=5.0)], batch(1, 2), Record(joy=1.0), SPEC)
     assert found["rollout/reward/beside"] == 5.0
     assert "rollout/weighted/beside" not in found
 
@@ -86,7 +86,7 @@ def test_success_and_endings_are_shares_of_all_episodes(kind):
         *(episode("b", ended, row) for row, ended in (("2", "lost"), ("3", "cut"), ("4", "lost"))),
     ]
     given = (games, batch(4, 2)) if kind == "texts" else (games,)
-    found = (rollout_summary.summary if kind == "texts" else rollout_summary.turns)(
+    found = (rollout_summary.tokens if kind == "texts" else rollout_summary.turns)(
         *given, Record(exit=1.0), SPEC
     )
     assert next(iter(found)) == "rollout/success"

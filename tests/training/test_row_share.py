@@ -55,11 +55,11 @@ def test_training_reads_the_share_and_nothing_else_changes(name):
     settings = ("training.only={label: positive}", "rewards={lexicon: 1.0}", "metrics={diversity: {}}")
     whole, part = trainer(name, *settings), trainer(name, *settings, "training.row_share=0.1")
     positive = [row for row in whole.task.rows("train") if row["label"] == "positive"]
-    assert set(whole.rows) == {row.id for row in positive}
-    assert set(part.rows) == {row.id for row in share(positive, 0.1)}
-    assert len(part.rows) == round(len(positive) / 10) > 1
-    drawn = {episode.row for _ in range(3) for episode in part.collect()}
-    assert drawn == set(part.rows)  # 24 episodes, epoch by epoch
+    assert set(whole.experience.rows) == {row.id for row in positive}
+    assert set(part.experience.rows) == {row.id for row in share(positive, 0.1)}
+    assert len(part.experience.rows) == round(len(positive) / 10) > 1
+    drawn = {episode.row for _ in range(3) for episode in part.experience.collect()}
+    assert drawn == set(part.experience.rows)  # 24 episodes, epoch by epoch
     assert part.task.identity == whole.task.identity
     assert part.held_out_rows() == whole.held_out_rows()
     assert part.recipe.fingerprint != whole.recipe.fingerprint

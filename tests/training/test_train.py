@@ -252,8 +252,8 @@ def test_a_margin_stops_what_improves_too_little_and_keeps_the_best_all_the_same
 
 def test_only_the_rows_asked_for_are_trained_on(tmp_path):
     trainer = Trainer(small("reviews_supervised"))
-    assert {row["label"] for row in trainer.rows.values()} == {"positive"}
-    assert len(trainer.rows) < len(trainer.task.rows("train"))
+    assert {row["label"] for row in trainer.experience.rows.values()} == {"positive"}
+    assert len(trainer.experience.rows) < len(trainer.task.rows("train"))
 
 
 def nan_reward(predictions, references, prompts, rows):

@@ -197,7 +197,7 @@ class Session:
         trainer, place = self.trainer, self.trainer.updates
         annotation = self.annotations[place]
         row = self.form.annotated(self.samples[place], tuple(annotation["given"]))
-        trainer.sampler.add([row], [annotation["weight"]])
+        trainer.experience.sampler.add([row], [annotation["weight"]])
         before = time.perf_counter()
         logs: dict[str, Any] = trainer.update()
         done = self.annotations[: place + 1]

@@ -54,6 +54,14 @@ class Algorithm(ABC):
 
     "play" is its own agent, "expert" another agent, and "data" recorded episodes.
     """
+    experience: ClassVar[str]
+    """Where the experience of its updates comes from: "tokens", "turns", "live", or "module:Name" of a class.
+
+    The class derives from `loquent.training.experience.source.Experience`. Recorded episodes have a source of
+    their own.
+    """
+    least_answers: ClassVar[int] = 1
+    """The least `training.answers`; at least 2 if it compares the answers to one row."""
     scored: ClassVar[bool] = False
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
     unused: ClassVar[tuple[str, ...]] = ()
@@ -86,8 +94,7 @@ class BatchAlgorithm(Algorithm):
     are prepared once, as one batch; each update receives some of its rows.
     """
 
-    least_answers: ClassVar[int] = 1
-    """The least `training.answers`; at least 2 if it compares the answers to one row."""
+    experience = "tokens"
     working_copies: int = 0
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
     gradient: Any = None
@@ -118,6 +125,7 @@ class TurnAlgorithm(BatchAlgorithm):
     name. With `scored`, the trainer calls `model.score(batch)` before `prepare`.
     """
 
+    experience = "turns"
     unused = ("model", "decoding", "evaluation")
 
     @classmethod
@@ -135,6 +143,22 @@ class TurnAlgorithm(BatchAlgorithm):
 
 class Playing(Algorithm):
     """An algorithm that collects its own episodes, as learners of other libraries do."""
+
+    experience = "live"
+
+    @property
+    @abstractmethod
+    def network(self) -> Any:
+        """The network that learns, a `torch.nn.Module`."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The numbers in one observation of the network."""
+
+    @abstractmethod
+    def kept(self) -> Mapping[str, int]:
+        """The bytes of the full arrays that it keeps: its "replay" and its "collection"."""
 
     @classmethod
     @abstractmethod

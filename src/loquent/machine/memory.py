@@ -8,6 +8,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,6 +47,11 @@ def available() -> int | None:
         return min(free, max(0, limit - used + _entries(group / "memory.stat")["inactive_file"]))
     except (OSError, ValueError):  # no container, or one without a limit
         return free
+
+
+def bytes_of_arrays(holder: Any) -> int:
+    """The bytes of the arrays that are attributes of an object; 0 for None."""
+    return 0 if holder is None else sum(x.nbytes for x in vars(holder).values() if isinstance(x, np.ndarray))
 
 
 def _entries(file: Path) -> dict[str, int]:

@@ -44,8 +44,7 @@ class TrainingLoop:
             "data": data_digest(trainer.task),
             "source": source_state(),
         }
-        recording = None if trainer.recording is None else trainer.recording.as_json()
-        self.folder.begin(self.recipe.yaml(), identity, recording)
+        self.folder.begin(self.recipe.yaml(), identity, trainer.experience.description())
 
     def run(self, progress: bool) -> None:
         """Make the remaining updates of the run, until the last one or until early stopping."""
@@ -91,7 +90,7 @@ class TrainingLoop:
 
     def _evaluate_first(self, sinks: trackers.Trackers) -> None:
         """Evaluate before the first update; early stopping ignores this evaluation."""
-        self.trainer.seconds = {}
+        self.trainer.experience.seconds = {}
         logs = {"update": 0, "episodes": 0, **self._evaluate()[1]}
         self._log(logs, sinks)
 
@@ -118,10 +117,10 @@ class TrainingLoop:
         logs = {f"evaluation/{name}": value for name, value in evaluation.values.items()}
         if SUCCESS in evaluation.errors:
             logs[f"evaluation/{logged.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]
-        trainer.seconds["evaluate"] = round(time.perf_counter() - before, 4)
+        trainer.experience.seconds["evaluate"] = round(time.perf_counter() - before, 4)
         self.folder.write_evaluation_episodes(trainer.updates, evaluation.episodes)
         return evaluation, logs
 
     def _log(self, logs: dict[str, float], sinks: trackers.Trackers) -> None:
-        self.folder.logs.append(logs, {"update": self.trainer.updates, **self.trainer.seconds})
+        self.folder.logs.append(logs, {"update": self.trainer.updates, **self.trainer.experience.seconds})
         sinks.log(logs)

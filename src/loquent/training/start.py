@@ -14,6 +14,8 @@ from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.task import Task
+from loquent.data.pools import Pool
+from loquent.data.sources import share
 from loquent.errors import BadSetting
 from loquent.machine import parallel
 from loquent.models.actor import Actor
@@ -24,6 +26,8 @@ from loquent.recipes import Recipe
 from loquent.recipes.pages import maker
 from loquent.recipes.sections import ModelSettings, TrainingSettings
 from loquent.rollout.loop import games, play
+from loquent.training.evaluate import chosen_rows
+from loquent.training.identity import naming_split
 from loquent.training.policies import policy_folder
 from loquent.training.recorded import files
 
@@ -34,6 +38,14 @@ def make_task(recipe: Recipe) -> Task:
     """The recipe's task with its options."""
     task: Task = registry.resolve("task", recipe.task)(recipe.options)
     return task
+
+
+def pool(task: Task, settings: TrainingSettings) -> Pool:
+    """The rows that `training` chooses, each with the weight in its field `weight`, or 1."""
+    with naming_split("split", settings):
+        chosen = chosen_rows(task, settings.split, settings.only)
+    rows = share(chosen, settings.row_share)
+    return Pool(tuple(rows), tuple(row.fields.get("weight", 1.0) for row in rows))
 
 
 def make_language(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> LanguageModel:

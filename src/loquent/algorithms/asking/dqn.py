@@ -33,6 +33,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
+from loquent.machine.memory import bytes_of_arrays
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.inputs import Situation
 from loquent.models.asking.network import Network, values
@@ -150,9 +151,19 @@ class QADQN(Playing):
             self.finished, config.explore_first, config.explore_last, config.explore_games
         )
 
-    def arrays(self) -> list[Any]:
-        """What holds the arrays of the replays."""
-        return [*self.replay.rings, self.answers]
+    @property
+    def network(self) -> Any:
+        """The network of commands and answers."""
+        return self.actor.policy
+
+    @property
+    def width(self) -> int:
+        """The tokens of one observation."""
+        return self.actor.inputs.width
+
+    def kept(self) -> dict[str, int]:
+        """The bytes of the full replays."""
+        return {"replay": sum(map(bytes_of_arrays, (*self.replay.rings, self.answers))), "collection": 0}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that affects later updates: optimizer, target network, replays, counters and games."""

@@ -30,6 +30,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.features.views import View, warm
+from loquent.machine.memory import bytes_of_arrays
 
 LOG_KEYS = {
     "n_updates": "",
@@ -142,6 +143,23 @@ class Learner(Playing):
             actions=actions,
             explore=explore,
         )
+
+    @property
+    def network(self) -> Any:
+        """The library's policy."""
+        return self.actor.model.policy
+
+    @property
+    def width(self) -> int:
+        """The numbers in one observation."""
+        return int(np.prod(self.actor.model.observation_space.shape))
+
+    def kept(self) -> dict[str, int]:
+        """The bytes of the library's full replay and collection."""
+        buffers = {"replay": "replay_buffer", "collection": "rollout_buffer"}
+        return {
+            name: bytes_of_arrays(getattr(self.actor.model, buffer, None)) for name, buffer in buffers.items()
+        }
 
     def state_dict(self) -> dict[str, Any]:
         """The description of the network, and at a table everything that affects later updates."""

@@ -12,10 +12,10 @@ from typing import Any
 from loquent import recipes
 from loquent.bench.seeds import evaluated_on, over, train_seeds
 from loquent.cli.commands.printed import estimated, scores
-from loquent.estimate.language_models import estimate
 from loquent.files.run_folder import RunFolder
 from loquent.report import write_report
 from loquent.statistics import tables
+from loquent.training.estimate import estimate
 from loquent.training.run import Run
 from loquent.training.train import train
 

@@ -1,1 +1,1 @@
-"""Recorded episodes to learn from: files, one batch of them all, and draws from it."""
+"""Recorded episodes to learn from: their files, and all of them as one batch."""

@@ -21,7 +21,7 @@ from loquent.metrics.text import words
 from loquent.models.tokens.batch import TokenBatch
 
 
-def summary(
+def tokens(
     episodes: Sequence[Episode], batch: TokenBatch, weights: Record, spec: TaskSpec, *, answers: int = 1
 ) -> dict[str, float]:
     """The values under the `rollout/` keys of `logged.LOGGED`: means over all episodes of an update.

@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
 from loquent.algorithms.shared.optimization import exact_copies
-from loquent.core import registry
-from loquent.core.algorithm import Playing, TurnAlgorithm
-from loquent.estimate import actions, turns
-from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique, whole
 from loquent.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
 from loquent.recipes import Recipe
-from loquent.training.trainer import Trainer
+from loquent.training.estimates.estimate import Estimate, checkpoints
+from loquent.training.estimates.slices import (
+    Slice,
+    bytes_of,
+    measure,
+    networks,
+    tensors,
+    timed,
+    tree,
+    unique,
+    whole,
+)
 
 PATIENCE = 20.0  # seconds that the larger slice may take
 FIRST_ROWS, EVALUATED_ROWS = 2, 64
@@ -32,57 +39,19 @@ DECODING_BYTES = 40  # for one logit in decoding: float32 logits and masks, cumu
 LOGIT_BYTES = 16  # for one logit in learning, in addition to what is saved: softmax, its gradient, copies
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What a run would need: bytes and seconds by part.
-
-    `peak` is the largest memory at one time, `disk["at_most"]` the most bytes on disk.
-    """
-
-    parameters: Mapping[str, int]
-    memory: Mapping[str, int]
-    peak: int
-    disk: Mapping[str, int]
-    seconds: Mapping[str, float]
-    total_seconds: float
-    sizes: Mapping[str, int]
-    device: str
-
-    def of_seeds(self, seeds: int) -> Estimate:
-        """What runs with several seeds, one after the other, would need.
-
-        The memory is that of one run; the time and the checkpoints that stay are those of all runs.
-        """
-        finished = self.disk["checkpoints"] * (seeds - 1)  # of all runs before the last one
-        disk = {"checkpoints": self.disk["checkpoints"] * seeds, "at_most": finished + self.disk["at_most"]}
-        return replace(
-            self,
-            disk={**self.disk, **disk},
-            seconds={name: value * seeds for name, value in self.seconds.items()},
-            total_seconds=self.total_seconds * seeds,
-            sizes={**self.sizes, "seeds": seeds},
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """All fields by name, as JSON can hold them."""
-        return {
-            name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()
-        }
-
-
-def estimate(recipe: Recipe) -> Estimate:
+def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     """Estimate what training this recipe would need.
 
     The estimate itself takes seconds, and the memory of the networks and a few rows.
+
+    Args:
+        build: makes the trainer of a recipe.
     """
-    kind = registry.resolve("algorithm", recipe.algorithm)
-    if issubclass(kind, Playing | TurnAlgorithm):
-        fields = turns.estimate_fields if issubclass(kind, TurnAlgorithm) else actions.estimate_fields
-        return Estimate(**fields(recipe, *_checkpoints(recipe)))
     config, episodes = recipe.config, recipe.training.episodes
     minibatch = min(config.minibatch or episodes, episodes)
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))
-    build, trainer = timed(lambda: Trainer(one_epoch))
+    start, trainer = timed(lambda: build(one_epoch))
+    experience = trainer.experience
     gc.collect()
     watched = trainer.actor.device.type == "cpu" and forget_peak()
     weights = bytes_of(tensor for network in networks(trainer).values() for tensor in tensors(network))
@@ -94,7 +63,7 @@ def estimate(recipe: Recipe) -> Estimate:
         "score": clocked.phases["score"] / clocked.rows * episodes,
         "learn": config.epochs * clocked.phases["learn"] / clocked.rows * episodes,
     }
-    seconds = _seconds(recipe, build, update, _evaluating(trainer, recipe))
+    seconds = _seconds(recipe, start, update, _evaluating(trainer, recipe))
     memory = {
         "runtime": runtime,
         "weights": weights,
@@ -122,13 +91,13 @@ def estimate(recipe: Recipe) -> Estimate:
             "rows_measured": counted.rows,
             "minibatch": minibatch,
             "seeds": 1,
-            **({} if trainer.recording else {"rows": len(trainer.rows)}),
+            **({} if experience.recorded else {"rows": len(experience.rows)}),
         },
         device=str(trainer.actor.device),
     )
 
 
-def _slices(trainer: Trainer, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
+def _slices(trainer: Any, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
     """Two slices of a minibatch (of fewer rows if that takes too long): for bytes, and for times."""
     few = whole(min(FIRST_ROWS, episodes), trainer.settings.answers)
     measure(trainer, few, counting=False)  # the first call of every operation takes longer
@@ -140,7 +109,7 @@ def _slices(trainer: Trainer, minibatch: int, episodes: int) -> tuple[Slice, Sli
     return _counted(trainer, few, minibatch), measure(trainer, few, counting=False)
 
 
-def _counted(trainer: Trainer, few: int, minibatch: int) -> Slice:
+def _counted(trainer: Any, few: int, minibatch: int) -> Slice:
     """A slice for bytes where a minibatch takes long.
 
     If the learner can leave out repetitions, it has as many rows as there is time for then.
@@ -158,21 +127,6 @@ def _counted(trainer: Trainer, few: int, minibatch: int) -> Slice:
     return counted
 
 
-def _checkpoints(recipe: Recipe) -> tuple[int, int]:
-    """The number of checkpoints at the end, and the largest number at one time.
-
-    A new checkpoint is written before the oldest one is removed.
-    """
-    settings = recipe.training
-    written = 1 + (settings.updates // settings.checkpoint_every if settings.checkpoint_every else 0)
-    if settings.checkpoint_every and settings.updates % settings.checkpoint_every == 0:
-        written -= 1  # the last checkpoint is one of these
-    if settings.stop_metric and settings.evaluate_every:
-        written += settings.updates // settings.evaluate_every
-    at_end = min(max(1, written), settings.keep + bool(settings.stop_metric))
-    return at_end, min(max(1, written), at_end + 1)
-
-
 def _peak(memory: Mapping[str, int]) -> int:
     """The largest memory at one time, in bytes: of learning or of decoding.
 
@@ -184,7 +138,7 @@ def _peak(memory: Mapping[str, int]) -> int:
     return always + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
 
 
-def _disk(trainer: Trainer, recipe: Recipe) -> dict[str, int]:
+def _disk(trainer: Any, recipe: Recipe) -> dict[str, int]:
     """The bytes of checkpoints; the reference model never changes and is written once."""
     roles = networks(trainer)
     saved = {id(tensor) for tensor in tree(trainer.state())}
@@ -194,7 +148,7 @@ def _disk(trainer: Trainer, recipe: Recipe) -> dict[str, int]:
         else 0
     )
     checkpoint = bytes_of(tree(trainer.state())) - reference
-    at_end, at_most = _checkpoints(recipe)
+    at_end, at_most = checkpoints(recipe)
     return {
         "checkpoint": checkpoint,
         "reference": reference,
@@ -203,7 +157,7 @@ def _disk(trainer: Trainer, recipe: Recipe) -> dict[str, int]:
     }
 
 
-def _learning(trainer: Trainer, measured: Slice, minibatch: int) -> dict[str, int]:
+def _learning(trainer: Any, measured: Slice, minibatch: int) -> dict[str, int]:
     """The bytes of learning: gradients, the optimizer's state, activations, and the work on logits."""
     algorithm = trainer.algorithm
     learned, optimizer = (
@@ -231,10 +185,10 @@ def _learning(trainer: Trainer, measured: Slice, minibatch: int) -> dict[str, in
     }
 
 
-def _decoding(trainer: Trainer, recipe: Recipe, measured: Slice) -> dict[str, int]:
+def _decoding(trainer: Any, recipe: Recipe, measured: Slice) -> dict[str, int]:
     """The bytes of decoding the most rows at once: the cache of keys and values, and one step's logits."""
     decoding, policy = recipe.decoding, trainer.actor.policy
-    drawn = 0 if trainer.source != "play" else min(decoding.live, recipe.training.episodes)
+    drawn = min(decoding.live, recipe.training.episodes) if trainer.experience.decodes else 0
     evaluated = min(
         recipe.evaluation.live, max(recipe.training.final_episodes, recipe.training.evaluate_episodes)
     )
@@ -252,25 +206,26 @@ def _decoding(trainer: Trainer, recipe: Recipe, measured: Slice) -> dict[str, in
     }
 
 
-def _collecting(trainer: Trainer, recipe: Recipe, measured: Slice) -> float:
+def _collecting(trainer: Any, recipe: Recipe, measured: Slice) -> float:
     """The seconds of one collection, extrapolated from a few tokens by the full number of rows."""
     episodes, longest = recipe.training.episodes, recipe.decoding.max_new_tokens
-    if trainer.source != "play":
+    experience = trainer.experience
+    if not experience.decodes:
         return measured.phases["collect"] * episodes / measured.rows
     rows = min(episodes, whole(recipe.decoding.live, recipe.training.answers))
-    trainer.settings = replace(trainer.settings, episodes=rows)
+    experience.settings = replace(experience.settings, episodes=rows)
     few, more = max(1, min(2, longest)), min(8, longest)
     seconds = {}
     for tokens in (few, more):
         shortest = min(recipe.decoding.min_new_tokens, tokens)
         trainer.actor.decoding = replace(recipe.decoding, max_new_tokens=tokens, min_new_tokens=shortest)
-        seconds[tokens], _ = timed(trainer.collect)
+        seconds[tokens], _ = timed(experience.collect)
     trainer.actor.decoding = recipe.decoding
     step = max(0.0, seconds[more] - seconds[few]) / max(1, more - few)
     return (seconds[more] + step * (longest - more)) * episodes / rows
 
 
-def _evaluating(trainer: Trainer, recipe: Recipe) -> float:
+def _evaluating(trainer: Any, recipe: Recipe) -> float:
     """The seconds of the evaluation of one episode."""
     rows = min(EVALUATED_ROWS, recipe.training.final_episodes)
     seconds, _ = timed(lambda: trainer.evaluate(recipe.training.final_split, rows))
@@ -278,17 +233,17 @@ def _evaluating(trainer: Trainer, recipe: Recipe) -> float:
 
 
 def _seconds(
-    recipe: Recipe, build: float, update: Mapping[str, float], evaluation: float
+    recipe: Recipe, start: float, update: Mapping[str, float], evaluation: float
 ) -> dict[str, float]:
     """The seconds of a run by part.
 
     Args:
         recipe: gives the numbers of updates and of evaluated episodes.
-        build: seconds of the start.
+        start: seconds of the start.
         update: seconds of one update, by part.
         evaluation: seconds of the evaluation of one episode.
     """
     settings = recipe.training
     in_training = settings.evaluations * settings.evaluate_episodes
-    parts = {"start": build, **{name: value * settings.updates for name, value in update.items()}}
+    parts = {"start": start, **{name: value * settings.updates for name, value in update.items()}}
     return parts | {"evaluate": evaluation * (in_training + settings.final_episodes)}

@@ -15,7 +15,6 @@ from loquent.machine.memory import Saved
 from loquent.models.score import tokens as score
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.footprint import products
-from loquent.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Slice:
     batch_bytes: int
 
 
-def measure(trainer: Trainer, rows: int, *, counting: bool) -> Slice:
+def measure(trainer: Any, rows: int, *, counting: bool) -> Slice:
     """Collect and learn from a number of rows.
 
     Args:
@@ -47,14 +46,15 @@ def measure(trainer: Trainer, rows: int, *, counting: bool) -> Slice:
         counting: count the bytes saved for the backward pass. Counting takes time, so the times of a slice
             are only valid without it.
     """
-    rows = whole(rows, trainer.settings.answers)
-    trainer.settings = replace(trainer.settings, episodes=rows)
+    experience = trainer.experience
+    rows = whole(rows, experience.settings.answers)
+    experience.settings = replace(experience.settings, episodes=rows)
     parameters = frozenset(
         p.untyped_storage().data_ptr() for network in networks(trainer).values() for p in network.parameters()
     )
     saved, phases = Saved(parameters), {}
-    phases["collect"], (batch, _) = timed(trainer.next)
-    phases["score"] = trainer.seconds.get("score", 0.0)
+    phases["collect"], (batch, _) = timed(experience.next)
+    phases["score"] = experience.seconds.get("score", 0.0)
     phases["collect"] -= phases["score"]
     with saved if counting else nullcontext(), products(trainer.actor.policy, learns=True):
         phases["learn"], _ = timed(lambda: trainer.algorithm.update(trainer.actor, batch))
@@ -80,7 +80,7 @@ def whole(episodes: int, answers: int) -> int:
     return -(-episodes // answers) * answers
 
 
-def _logits_saved(trainer: Trainer, batch: TokenBatch, parameters: frozenset[int]) -> int:
+def _logits_saved(trainer: Any, batch: TokenBatch, parameters: frozenset[int]) -> int:
     """The bytes that the output layer alone saves for this batch."""
     actor = trainer.actor
     width = actor.policy.get_output_embeddings().weight.shape[1]
@@ -92,7 +92,7 @@ def _logits_saved(trainer: Trainer, batch: TokenBatch, parameters: frozenset[int
     return size
 
 
-def networks(trainer: Trainer) -> dict[str, nn.Module]:
+def networks(trainer: Any) -> dict[str, nn.Module]:
     """Every network by role: those of the actor, and those that the algorithm keeps."""
     actor = trainer.actor
     roles = {"policy": actor.policy, "critic": actor.critic, "reference": actor.reference}

@@ -1,1 +1,0 @@
-"""Estimates of the time, memory and disk that a run needs."""

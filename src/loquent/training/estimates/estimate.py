@@ -1,0 +1,62 @@
+"""What a run would need: bytes and seconds by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loquent.recipes import Recipe
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run would need: bytes and seconds by part.
+
+    `peak` is the largest memory at one time, `disk["at_most"]` the most bytes on disk.
+    """
+
+    parameters: Mapping[str, int]
+    memory: Mapping[str, int]
+    peak: int
+    disk: Mapping[str, int]
+    seconds: Mapping[str, float]
+    total_seconds: float
+    sizes: Mapping[str, int]
+    device: str
+
+    def of_seeds(self, seeds: int) -> Estimate:
+        """What runs with several seeds, one after the other, would need.
+
+        The memory is that of one run; the time and the checkpoints that stay are those of all runs.
+        """
+        finished = self.disk["checkpoints"] * (seeds - 1)  # of all runs before the last one
+        disk = {"checkpoints": self.disk["checkpoints"] * seeds, "at_most": finished + self.disk["at_most"]}
+        return replace(
+            self,
+            disk={**self.disk, **disk},
+            seconds={name: value * seeds for name, value in self.seconds.items()},
+            total_seconds=self.total_seconds * seeds,
+            sizes={**self.sizes, "seeds": seeds},
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields by name, as JSON can hold them."""
+        return {
+            name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()
+        }
+
+
+def checkpoints(recipe: Recipe) -> tuple[int, int]:
+    """The number of checkpoints at the end, and the largest number at one time.
+
+    A new checkpoint is written before the oldest one is removed.
+    """
+    settings = recipe.training
+    written = 1 + (settings.updates // settings.checkpoint_every if settings.checkpoint_every else 0)
+    if settings.checkpoint_every and settings.updates % settings.checkpoint_every == 0:
+        written -= 1  # the last checkpoint is one of these
+    if settings.stop_metric and settings.evaluate_every:
+        written += settings.updates // settings.evaluate_every
+    at_end = min(max(1, written), settings.keep + bool(settings.stop_metric))
+    return at_end, min(max(1, written), at_end + 1)

@@ -1,0 +1,122 @@
+"""Estimates for learners that choose among actions: two short updates are measured, and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from loquent.machine.memory import rss
+from loquent.recipes import Recipe
+from loquent.training.estimates.estimate import Estimate, checkpoints
+from loquent.training.estimates.slices import timed
+
+FEW = 32  # episodes of a measured update
+EVALUATED = 64  # episodes
+
+
+def of_played(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
+    """The estimate for a learner of batches of turns.
+
+    The estimate itself takes seconds, and the memory of the network and of a few episodes.
+    """
+    settings = recipe.training
+    few = min(FEW, settings.episodes)
+    start, trainer = timed(lambda: build(replace(recipe, training=replace(settings, episodes=few))))
+    trainer.update()  # the first call of every operation takes longer
+    experience = trainer.experience
+    batch, _ = experience.next()
+    experience.learn(batch)
+    share = settings.episodes / few
+    arrays = [*batch.features.values(), *(x for x in vars(batch).values() if isinstance(x, torch.Tensor))]
+    return _estimate(
+        recipe,
+        trainer,
+        trainer.actor.policy,
+        seconds={"start": start, **_of_updates(recipe, experience.seconds, share)},
+        kept={"collection": int(sum(array.nbytes for array in arrays) * share)},
+        sizes={
+            "actions": int(len(batch) * share),
+            "games": settings.episodes,
+            "width": sum(x[0].numel() for x in batch.features.values()),
+        },
+    )
+
+
+def of_live(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
+    """The estimate for a learner that steps its episodes itself.
+
+    The estimate itself takes seconds, and the memory of the network and its replay.
+    """
+    config = recipe.config
+    short = config.shortest()
+    start, trainer = timed(lambda: build(replace(recipe, config=short)))
+    trainer.update()  # the first call of every operation takes longer
+    trainer.update()
+    algorithm, seconds = trainer.algorithm, trainer.experience.seconds
+    return _estimate(
+        recipe,
+        trainer,
+        algorithm.network,
+        seconds={"start": start, **_of_updates(recipe, seconds, config.steps / short.steps)},
+        kept=algorithm.kept(),
+        sizes={"actions": config.steps, "games": config.games, "width": algorithm.width},
+    )
+
+
+def _of_updates(recipe: Recipe, phases: Mapping[str, float], share: float) -> dict[str, float]:
+    """The seconds of all updates by phase; `share`: how much longer an update is than the measured one."""
+    return {name: value * share * recipe.training.updates for name, value in phases.items()}
+
+
+def _estimate(
+    recipe: Recipe,
+    trainer: Any,
+    network: Any,
+    *,
+    seconds: Mapping[str, float],
+    kept: Mapping[str, int],
+    sizes: Mapping[str, int],
+) -> Estimate:
+    """The estimate with the parts that all learners of actions share.
+
+    Args:
+        kept: bytes of what the learner keeps beside its networks, by name.
+    """
+    settings = recipe.training
+    evaluated = min(EVALUATED, settings.final_episodes)
+    evaluation = timed(lambda: trainer.evaluate(settings.final_split, evaluated))[0] / evaluated
+    episodes = settings.evaluations * settings.evaluate_episodes + settings.final_episodes
+    seconds = {**seconds, "evaluate": evaluation * episodes}
+    weights = sum(tensor.nbytes for tensor in network.state_dict().values())
+    memory = {
+        "runtime": max(0, rss() - weights),
+        "weights": weights,
+        "gradients": weights,
+        "optimizer": 2 * weights,
+        **kept,
+    }
+    checkpoint = 3 * weights + kept.get("replay", 0)
+    at_end, at_most = checkpoints(recipe)
+    return Estimate(
+        parameters={"network": sum(p.numel() for p in network.parameters())},
+        memory=memory,
+        peak=sum(memory.values()),
+        disk={
+            "checkpoint": checkpoint,
+            "reference": 0,
+            "checkpoints": checkpoint * at_end,
+            "at_most": checkpoint * at_most,
+        },
+        seconds=seconds,
+        total_seconds=sum(seconds.values()),
+        sizes={
+            **sizes,
+            "updates": settings.updates,
+            "seeds": 1,
+            "rows": len(trainer.experience.rows),
+        },
+        device=str(trainer.actor.device),
+    )

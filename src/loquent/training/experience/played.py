@@ -1,0 +1,67 @@
+"""Experience that is played for each update, by the learner itself or by a teacher."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from loquent.core.agent import make
+from loquent.core.algorithm import Algorithm
+from loquent.core.episode import Episode
+from loquent.errors import BadSetting
+from loquent.recipes import Recipe
+from loquent.rollout.loop import Game, play
+from loquent.training.experience.source import Batches
+
+
+class Played(Batches):
+    """Draws rows, plays them, adds the rewards and makes a batch of the episodes."""
+
+    @classmethod
+    def check(cls, recipe: Recipe, algorithm: type[Algorithm]) -> None:
+        """Raise BadSetting if the algorithm compares the answers to a row, and there are too few."""
+        super().check(recipe, algorithm)
+        answers, least = recipe.training.answers, algorithm.least_answers
+        if answers < least:
+            raise BadSetting(
+                f"training.answers = {answers}: {recipe.algorithm} compares the answers to one row and needs "
+                f"at least {least}; set training.answers to {least} or more, for example 8"
+            )
+
+    def next(self) -> tuple[Any, dict[str, float]]:
+        """The prepared batch of episodes that are played now, and its logged values."""
+        with self.phase("collect"):
+            episodes = self.collect()
+        with self.phase("score"):
+            batch = self.algorithm.prepare(self.batch(episodes))
+        return batch, self.summary(episodes, batch)
+
+    def collect(self) -> list[Episode]:
+        """Play the episodes of one update and add the rewards of all terms."""
+        rows = self.sampler.draw(self.settings.rows)
+        each = self.settings.answers
+        queue = [Game(row, self.games + i * each + j) for i, row in enumerate(rows) for j in range(each)]
+        self.games += len(queue)
+        player = player_of(self.parts)
+        episodes = play(self.task, queue, player, seed=self.settings.seed, split=self.settings.split)
+        return self.rewarded(episodes)
+
+    @abstractmethod
+    def rewarded(self, episodes: Sequence[Episode]) -> list[Episode]:
+        """The episodes with the rewards of all terms."""
+
+    @abstractmethod
+    def batch(self, episodes: Sequence[Episode]) -> Any:
+        """The batch for the algorithm, with all scores if it needs them."""
+
+    @abstractmethod
+    def summary(self, episodes: Sequence[Episode], batch: Any) -> dict[str, float]:
+        """The logged values of the episodes of an update."""
+
+
+def player_of(parts: Any) -> Any:
+    """The agent that plays in training: the teacher, or the algorithm's own agent."""
+    if parts.source == "expert":
+        return make(parts.recipe.training.teacher or "expert", parts.task, place="training.teacher")
+    return parts.algorithm.agent(parts.actor, False)

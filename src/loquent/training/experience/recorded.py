@@ -1,0 +1,80 @@
+"""Recorded episodes (`training.data`): one batch, read and prepared once, of which each update draws rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loquent.core.task import Row
+from loquent.data.pools import Pool, Sampler
+from loquent.errors import BadCheckpoint
+from loquent.files import saved_state
+from loquent.models.tokens.batch import TokenBatch
+from loquent.models.tokens.rewards import ends_by
+from loquent.recipes import Recipe
+from loquent.training.estimates import language_models
+from loquent.training.estimates.estimate import Estimate
+from loquent.training.experience.source import Batches, Parts
+from loquent.training.recorded.recording import RunRewards, record
+
+
+class RecordedEpisodes(Batches):
+    """Draws rows of a recording: each row once in a pass, and each pass in a new order."""
+
+    recorded = True
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        rewards = RunRewards(parts.terms, parts.weights, self.learner)
+        self.recording = record(self.settings, parts.task, parts.actor, rewards)
+        self.batch: TokenBatch = parts.algorithm.prepare(self.recording.batch)
+        rows = Pool(tuple(Row(str(i)) for i in range(len(self.batch))))
+        self.sampler = Sampler(rows, parts.key.child("recorded rows"))
+
+    @classmethod
+    def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
+        """The estimate for a learner of tokens, from a few rows."""
+        return language_models.estimate(recipe, build)
+
+    def ends(self) -> Any:
+        """The ends of a turn's tokens, by the format."""
+        return ends_by(self.actor.format)
+
+    def next(self) -> tuple[TokenBatch, dict[str, float]]:
+        """The next rows, and the values under `data/`."""
+        with self.phase("collect"):
+            batch = self.draw(self.settings.episodes)
+        self.games += len(batch)
+        return batch, {
+            "data/return": float(batch.reward[batch.is_action].double().sum()) / len(batch),
+            "data/tokens": float(batch.is_action.sum()) / len(batch),
+            "data/passes": self.passes,
+        }
+
+    def draw(self, rows: int) -> TokenBatch:
+        """The next rows of the pass."""
+        return self.batch.take([int(row.id) for row in self.sampler.draw(rows)])
+
+    @property
+    def passes(self) -> float:
+        """The number of passes over the recording so far; an unfinished pass counts as a fraction."""
+        sampler = self.sampler
+        return float(sampler.epoch + sampler.place / sampler.size)
+
+    def description(self) -> dict[str, Any]:
+        """What the recording holds, and its digest."""
+        return self.recording.as_json()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position in the pass, and the digest of the recording."""
+        return {**super().state_dict(), "digest": self.recording.digest}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the position; BadCheckpoint if the recorded episodes have changed."""
+        if (saved := saved_state.field(state, "digest")) != self.recording.digest:
+            what = "training.data, its filters or its layout have changed"
+            raise BadCheckpoint(
+                f"{what}: the digest of the episodes was {saved} and is {self.recording.digest} now; resume "
+                "with the data of the run"
+            )
+        super().load_state_dict(state)
