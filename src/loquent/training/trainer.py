@@ -13,11 +13,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from loquent.adapters.table import Table
 from loquent.core import registry
+from loquent.core.agent import decoding_text
 from loquent.core.agent import make as make_agent
 from loquent.core.algorithm import BatchAlgorithm, Playing, TurnAlgorithm
 from loquent.core.episode import Episode
@@ -170,6 +172,18 @@ class Trainer:
             only=only,
             groups=Groups(self.settings.groups, self.settings.seen, self.settings.split),
         )
+
+    @cached_property
+    def player(self) -> str:
+        """Who plays the episodes it learns from: "policy", "recorded episodes", or "teacher NAME"."""
+        if self.source == "expert":
+            return f"teacher {self._player().name}"
+        return "recorded episodes" if self.source == "data" else "policy"
+
+    @property
+    def decoding(self) -> str:
+        """How the policy chooses its answers in evaluation."""
+        return decoding_text(self.algorithm.agent(self.actor, True))
 
     def state(self) -> dict[str, Any]:
         """All that influences the future, except the policy's own weights."""
