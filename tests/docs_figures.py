@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.bench import published, suite
-from loquent.bench.evidence.limits import limits
+from loquent.report.ceiling import limits
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from loquent.bench.evidence.limits import EVERYTHING, cut, limits
 from loquent.bench.evidence.rows import row
 from loquent.bench.suite_schema import Column, Entry
 from loquent.bench.work import Outcome
+from loquent.report.ceiling import EVERYTHING, cut, limits
 from loquent.statistics.intervals import interval
 
 SHARES = 0.0, 1.0
@@ -19,6 +19,8 @@ SHARES = 0.0, 1.0
     [
         ("success", SHARES),
         ("ended/solved", SHARES),
+        ("success/kind=tower", SHARES),
+        ("scored/squad", SHARES),
         ("sentiment/positive", SHARES),
         ("judge/positive", SHARES),
         ("score/token_f1", SHARES),

@@ -54,10 +54,13 @@ def test_the_table_is_means_and_deviations(three):
     assert "± " in table
     evaluation = Run(three / "seed-0").evaluation
     size = f"{evaluation['n']} episodes on {evaluation['rows']} rows of test"
-    assert table.endswith(f"Each run was evaluated by {size}; ± is the standard deviation over seeds.\n")
+    spread = "± is the standard deviation over seeds"
+    decoding = "Decoding of evaluation: sampled, temperature 1."
+    assert table.endswith(f"Each run was evaluated by {size}; {spread}. {decoding}\n")
     evaluated = json.loads((three / "table.json").read_text())["evaluated"]
     assert evaluated[2] == {
         "run": "seed-2", "split": "test", "episodes": evaluation["n"], "rows": evaluation["rows"],
+        "decoding": "sampled, temperature 1",
     }  # fmt: skip
     assert (three / "table.csv").read_text().startswith("value,mean,mean/sd,seed-0")
 

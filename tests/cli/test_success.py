@@ -48,11 +48,12 @@ def test_an_evaluation_says_on_how_many_rows_it_played(capsys):
     """The test split has fewer rows than 40, so rows are played again."""
     options = [word for one in SMALL for word in ("--option", one)]
     lines, found = said(capsys, "evaluate", "wordle/random", "--task", "wordle", *options, "--episodes", "40")
-    assert lines[0].endswith(f", test, 40 episodes on {found['rows']} rows")
+    decoding = "; decoding: agent wordle/random"
+    assert lines[0].endswith(f", test, 40 episodes on {found['rows']} rows{decoding}")
     assert (found["n"], found["episodes"]) == (40, 40)
     assert 1 < found["rows"] < 40
     lines, found = said(capsys, "evaluate", "wordle/random", "--task", "wordle", *options, "--episodes", "1")
-    assert lines[0].endswith(", test, 1 episode on 1 row")
+    assert lines[0].endswith(f", test, 1 episode on 1 row{decoding}")
     assert found["errors"] == {}
 
 

@@ -4,16 +4,12 @@ phone can show it.
 
 from pathlib import Path
 
-import chromium as browser
 import pytest
 import report_folders as made
 
 from loquent.bench import html, jobs, results
 from loquent.bench import suite as suites
 from loquent.bench.work import Outcome
-
-if browser.found() is None:
-    pytest.skip("no Chromium is installed here, so no page is opened", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -44,36 +40,28 @@ def page(tmp_path_factory):
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360], ids=["desktop", "phone"])
-def test_the_page_opens_by_itself(tmp_path, page, width, dark):
-    tab = browser.Browser(tmp_path)
-    try:
-        tab.open(page, width=width, dark=dark)
-        assert [url for url in tab.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
-        assert tab.messages == []
-        assert "quickstart" in tab.value("document.title"), "nothing that failed was run"
-        assert "default-src 'none'" in tab.value("document.querySelector('meta[http-equiv]').content")
-        assert tab.value("document.querySelectorAll('svg[role=img]').length") > 5
-        colour = tab.value("getComputedStyle(document.querySelector('svg circle')).fill")
-        assert colour == ("rgb(121, 184, 255)" if dark else "rgb(31, 111, 235)"), "the style sheet is let in"
-        assert tab.value("document.documentElement.scrollWidth") <= width
-    finally:
-        tab.close()
+def test_the_page_opens_by_itself(tab, page, width, dark):
+    tab.open(page, width=width, dark=dark)
+    assert [url for url in tab.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert tab.messages == []
+    assert "quickstart" in tab.value("document.title"), "nothing that failed was run"
+    assert "default-src 'none'" in tab.value("document.querySelector('meta[http-equiv]').content")
+    assert tab.value("document.querySelectorAll('svg[role=img]').length") > 5
+    colour = tab.value("getComputedStyle(document.querySelector('svg circle')).fill")
+    assert colour == ("rgb(121, 184, 255)" if dark else "rgb(31, 111, 235)"), "the style sheet is let in"
+    assert tab.value("document.documentElement.scrollWidth") <= width
 
 
-def test_without_the_policy_a_request_would_leave(tmp_path, page):
+def test_without_the_policy_a_request_would_leave(tab, tmp_path, page):
     """A page into which an image came all the same asks for nothing; without the policy it would."""
     spoilt = page.read_text(encoding="utf-8").replace(
         "</body>", "<img src='http://127.0.0.1:9/x.png'></body>"
     )
-    tab = browser.Browser(tmp_path / "profile")
-    try:
-        for name, text, blocked in (
-            ("with", spoilt, True),
-            ("without", spoilt.replace("default-src 'none'; ", "").replace("img-src data:", ""), False),
-        ):
-            (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
-            tab.open(tmp_path / f"{name}.html")
-            refused = any("Content Security Policy" in message for message in tab.messages)
-            assert refused is blocked, (name, tab.messages)
-    finally:
-        tab.close()
+    for name, text, blocked in (
+        ("with", spoilt, True),
+        ("without", spoilt.replace("default-src 'none'; ", "").replace("img-src data:", ""), False),
+    ):
+        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
+        tab.open(tmp_path / f"{name}.html")
+        refused = any("Content Security Policy" in message for message in tab.messages)
+        assert refused is blocked, (name, tab.messages)

@@ -4,22 +4,10 @@ phone can show it.
 
 import re
 
-import chromium as browser
 import pytest
 import report_folders as made
 
 from loquent.report import write_report
-
-if browser.found() is None:
-    pytest.skip("no Chromium is installed here, so no page is opened", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory):
-    """A browser with one tab."""
-    one = browser.Browser(tmp_path_factory.mktemp("profile"))
-    yield one
-    one.close()
 
 
 @pytest.fixture(scope="module")

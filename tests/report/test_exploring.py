@@ -4,7 +4,6 @@ import json
 import math
 import random
 
-import chromium as browser
 import pytest
 import report_folders as made
 
@@ -12,9 +11,6 @@ from loquent.report import plot, write_report
 from loquent.report.charts import Curve
 from loquent.report.groups import Point
 from loquent.report.interactive import Chart, Charts
-
-if browser.found() is None:
-    pytest.skip("no Chromium is installed here, so no page is opened", allow_module_level=True)
 
 READY = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 RETURN = "[...document.querySelectorAll('figure')].find(f => f.querySelector('h4').textContent === '{}')"
@@ -31,13 +27,6 @@ def folders(tmp_path_factory):
     text = "".join(json.dumps(line | {"episodes": 2 * line["episodes"]}) + "\n" for line in lines)
     (short / "metrics.jsonl").write_text(text)
     return [long, short]
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory):
-    one = browser.Browser(tmp_path_factory.mktemp("profile"))
-    yield one
-    one.close()
 
 
 @pytest.fixture

@@ -298,6 +298,35 @@ def test_success_comes_first_with_its_standard_error(tmp_path):
     assert '<h4 class="mono">rollout/ended/cut' not in endings, "no episode was cut"
 
 
+def test_a_band_of_a_share_ends_at_0_and_1(tmp_path):
+    """Two seeds of .98 and .72: the mean .85 with a deviation of .184 reaches above 1."""
+    for seed, share in ((0, 0.98), (1, 0.72)):
+        made.run(tmp_path / f"seed-{seed}", seed=seed, success=share)
+    groups = read([tmp_path])
+    assert groups[0].curve("rollout/success")[0].high > 1
+    [data] = re.findall(r'id="chart-data">(.*?)</script>', html(groups))
+    charts_ = {chart["title"]: chart for chart in json.loads(data)["charts"]}
+    assert charts_["rollout/success"]["ends"] == charts_["rollout/ended/left"]["ends"] == [0, 1]
+    assert charts_["rollout/return"]["ends"] == [None, None]
+    assert charts_["rollout/success"]["lines"][0]["spread"][0] == pytest.approx(0.184), "not the cut one"
+    points = groups[0].curve("rollout/success")
+    [free, held] = [
+        charts.curves(ChartIds(), "x", "", [Curve("a", 0, points)], ends=ends)
+        for ends in (charts.EVERYTHING, (0.0, 1.0))
+    ]
+    assert above_1(free) > 5, "in places of the chart"
+    assert above_1(held) == pytest.approx(0, abs=0.11)
+    assert Dot("a", 0, 0.99, 0.02, limits=(0.0, 1.0)).bar == (pytest.approx(0.97), 1.0)
+    assert Dot("a", 0, 0.99, 0.02).bar[1] == pytest.approx(1.01)
+
+
+def above_1(svg):
+    """How far the band of a chart reaches above its tick of 1."""
+    [path] = re.findall(r'<path class="band [^"]*" d="([^"]*)"', svg)
+    [tick] = re.findall(r'y="([\d.]+)" text-anchor="end">1\.0+<', svg)
+    return float(tick) - 4 - min(map(float, re.findall(r"[ML][\d.]+ ([\d.]+)", path)))
+
+
 def test_each_key_has_one_chart_in_the_section_on_learning(tmp_path):
     folder = made.run(tmp_path / "run")
     lines = [

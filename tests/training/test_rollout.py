@@ -90,8 +90,8 @@ def test_success_and_endings_are_shares_of_all_episodes(kind):
         *given, Record(exit=1.0), SPEC
     )
     assert next(iter(found)) == "rollout/success"
-    # 1 of 4: sqrt(3/16 / 4 + 1/64) / (1 + 1/4)
-    assert (found["rollout/success"], found["rollout/success_error"]) == (0.25, pytest.approx(0.2))
+    # 1 of 4: sqrt(3/4 * 1/4 / 3)
+    assert (found["rollout/success"], found["rollout/success_error"]) == (0.25, pytest.approx(0.25))
     assert {key: value for key, value in found.items() if "/ended/" in key} == {
         "rollout/ended/left": 0.25, "rollout/ended/lost": 0.5, "rollout/ended/cut": 0.25,
     }  # fmt: skip
@@ -103,11 +103,15 @@ def test_success_and_endings_are_shares_of_all_episodes(kind):
 def test_the_error_of_success_is_clustered_by_row():
     # each row has two equal answers, so 4 rows count, not 8 episodes: the error of 1 of 4, as above
     games = [episode("a", "left" if row == "1" else "lost", row) for row in "12341234"]
-    assert rollout_summary.turns(games, Record(), SPEC)["rollout/success_error"] == pytest.approx(0.2)
+    assert rollout_summary.turns(games, Record(), SPEC)["rollout/success_error"] == pytest.approx(0.25)
     # all answers are for one row: it does not show how rows vary
     found = rollout_summary.turns([episode("a", ended="left"), episode("b")], Record(), SPEC)
     assert found["rollout/success"] == 0.5
     assert "rollout/success_error" not in found
+    # all episodes agree: they do not show how they vary
+    equal = rollout_summary.turns([episode("a", "left", row) for row in "12"], Record(), SPEC)
+    assert equal["rollout/success"] == 1.0
+    assert "rollout/success_error" not in equal
 
 
 def test_a_reward_that_no_episode_earned_is_logged_as_0():

@@ -156,9 +156,10 @@ def test_an_evaluation_prints_as_a_table():
     evaluation = Evaluation(
         "wordle-v1", "test", 2, {"return": -3.25, "won": math.nan, "<b>": 1.0}, {"return": 0.125},
         episodes=tuple(Episode("wordle-v1", row, "test", 1, 0, turns, ended="end") for row in "ab"),
+        decoding="argmax",
     )  # fmt: skip
     assert str(evaluation).splitlines() == [
-        "wordle-v1, test, 2 episodes on 2 rows",
+        "wordle-v1, test, 2 episodes on 2 rows; decoding: argmax",
         "value          ± standard error",
         "return  -3.25              0.12",
         "won         –                 –",

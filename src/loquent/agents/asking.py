@@ -32,6 +32,11 @@ class Asker:
         self.name, self.network = name, network
         self._commands = TurnAgent(name, network, greedy=greedy)
 
+    @property
+    def decoding_text(self) -> str:
+        """How its commands are chosen; an answer is always the best one."""
+        return self._commands.decoding_text
+
     def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """One answer per question.
 

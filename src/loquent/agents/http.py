@@ -31,6 +31,7 @@ from loquent.models.exported import NOTE
 LONGEST_PAUSE = 60.0  # seconds, even if the endpoint asks for more
 MOST_STOPS = 4  # the most stop strings that the protocol allows
 REMEMBERED = 4096  # the most episodes for which the dropped turns are remembered
+SAMPLING = ("top_p", "top_k", "min_p")  # further fields of a request that shape its sampling
 NO_IDS = frozenset({400, 415, 422})  # statuses of a server that takes no token ids as a prompt
 
 
@@ -62,6 +63,12 @@ class Http:
         self.exact = Exact(folder, options.format, options.api, options.max_tokens) if folder else None
         self._refused: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], int]] = OrderedDict()
         self._remarks: list[str] = []
+
+    @property
+    def decoding_text(self) -> str:
+        """The sampling that is asked of the endpoint."""
+        further = [f"{name} {value}" for name, value in self.options.extra.items() if name in SAMPLING]
+        return ", ".join(["sampled by an endpoint", f"temperature {self.options.temperature:g}", *further])
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order. Ctrl-C ends it at once.

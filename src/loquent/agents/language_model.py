@@ -78,6 +78,20 @@ class LanguageModelAgent:
             return None
         return best_of_kl(1 if self.best_of is None else self.best_of.number)
 
+    @property
+    def decoding_text(self) -> str:
+        """The decoding settings, with what else shapes the choice of an answer."""
+        parts = [self.decoding.text]
+        if self.nucleus is not None:
+            parts.append("inside the mask of the masking policy")
+        if self.perturbation is not None and not self.perturbation.neutral:
+            parts.append(f"perturbed by values with adv_beta {self.perturbation.adv_beta:g}")
+        if self.best_of is not None and self.best_of.number > 1:
+            parts.append(f"best of {self.best_of.number}")
+        if self.legal_only:
+            parts.append("legal actions only")
+        return ", ".join(parts)
+
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order, without dropout."""
         written = [

@@ -33,6 +33,12 @@ class Chooser:
         self.name, self.scores, self.actions = name, scores, actions
         self.greedy, self.explore = greedy, explore
 
+    @property
+    def decoding_text(self) -> str:
+        """Whether the best action is taken or one is sampled, and the share of exploration."""
+        explored = f", epsilon {self.explore:g}" if self.explore else ""
+        return ("argmax" if self.greedy else "sampled") + explored
+
     def answer(self, asked: Sequence[Question]) -> Sequence[Answer]:
         """One answer per question: the text of the chosen action.
 

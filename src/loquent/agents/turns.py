@@ -40,6 +40,11 @@ class TurnAgent:
     def __init__(self, name: str, network: Choosing, *, greedy: bool) -> None:
         self.name, self.network, self.greedy = name, network, greedy
 
+    @property
+    def decoding_text(self) -> str:
+        """Whether the most probable action is taken, or an action is sampled."""
+        return "argmax" if self.greedy else "sampled"
+
     def answer(self, questions: Sequence[Question]) -> Sequence[Answer]:
         """One answer per question; "" where the chosen slot is empty, which the task judges.
 

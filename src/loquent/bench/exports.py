@@ -10,17 +10,25 @@ from typing import Any
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import Step, Verdict
-from loquent.bench.pages import number_caution, one_line, start_caution, tables, visible_differences
+from loquent.bench.pages import (
+    decoding_note,
+    number_caution,
+    one_line,
+    start_caution,
+    tables,
+    visible_differences,
+)
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
+from loquent.report.groups import bounded
 from loquent.statistics.intervals import Interval
 
 CELL_COLUMNS = (
     *("table", "cell", "label", "task", "column", "metric", "better"),
     *("mean", "low", "high", "deviation", "n", "episodes", "rows", "low_seeds_rows", "high_seeds_rows"),
     *("low_rows", "high_rows"),
-    *("paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures"),
+    *("paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures", "decoding"),
 )
 VERDICT_COLUMNS = (
     *("claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict"),
@@ -67,6 +75,7 @@ def as_csv(results: Results) -> str:
                         *_ends(row.over_rows.get(name)),
                         *published,
                         "; ".join(failures),
+                        row.decoding,
                     ]
                 )
     return out.getvalue()
@@ -121,7 +130,8 @@ def _over(step: Step) -> str:
 def curves_csv(results: Results) -> str:
     """One line for each figure, cell and update.
 
-    The numbers are the mean over seeds, the mean minus and plus one standard deviation, and n.
+    The numbers are the mean over seeds, the mean minus and plus one standard deviation, and n. What lies
+    beyond the range of the value, such as a share above 1, is left out.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -129,7 +139,8 @@ def curves_csv(results: Results) -> str:
     for drawing in results.suite.figures:
         for name, points in results.curves[drawing.title].items():
             writer.writerows(
-                [drawing.title, name, results.rows[name].label, drawing.key, *point] for point in points
+                [drawing.title, name, results.rows[name].label, drawing.key, *point]
+                for point in bounded(points, results.ends[drawing.title])
             )
     return out.getvalue()
 
@@ -189,7 +200,10 @@ def as_json(results: Results) -> dict[str, Any]:
             for found in results.tallied
         ],
         "curves": {
-            title: {name: [point._asdict() for point in points] for name, points in lines.items()}
+            title: {
+                name: [point._asdict() for point in bounded(points, results.ends[title])]
+                for name, points in lines.items()
+            }
             for title, lines in results.curves.items()
         },
         "stopping": {folder: stopped.as_json() for folder, stopped in results.stopped.items()},
@@ -220,6 +234,7 @@ def _table(results: Results, table: Table) -> dict[str, Any]:
         "title": table.title,
         "cells": list(table.cells),
         "tests": results.tested.get(table.title, 0),
+        "decoding": decoding_note(results.rows[name] for name in table.cells),
         "smallest_difference": {name: asdict(item) for name, item in seen.items()},
     }
 
@@ -243,6 +258,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "n": row.n,
         "episodes": row.episodes,
         "rows": row.rows or None,
+        "decoding": row.decoding,
         "seconds": row.seconds,
         "runs": list(row.folders),
         "values": {

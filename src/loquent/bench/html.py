@@ -13,12 +13,13 @@ from loquent.bench.evidence.tallies import means
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
 from loquent.machine.version import __version__
+from loquent.report.ceiling import limits
 from loquent.report.charts import ChartIds, Curve, Dot, curves, dots, legend, safe
 from loquent.statistics.intervals import Interval
 
 STYLE = """
 :root { color-scheme: light dark; --line: #d0d0d0; --soft: #6b6b6b;
-  --mark: #1f6feb; --paper: #c4711b; --good: #1a7f37; --bad: #cf222e }
+  --mark: #1f6feb; --paper: #9a5610; --good: #1a7f37; --bad: #cf222e }
 @media (prefers-color-scheme: dark) { :root {
   --line: #444; --soft: #a0a0a0; --mark: #79b8ff; --paper: #f0a95b; --good: #56d364; --bad: #ff7b72
 } }
@@ -106,6 +107,7 @@ def _table(results: Results, title: str, rows: list[Row]) -> Iterator[str]:
     yield f'<tr class="soft"><td>{pages.VISIBLE}</td>{cells}'
     yield "<td></td>" * (len(further) + 3) + "</tr></tbody></table></div>"
     yield f'<p class="soft">{safe(pages.visible_note(results, title))}</p>'
+    yield f'<p class="soft">{safe(pages.decoding_note(rows))}</p>'
     tasks = sorted({row.task for row in rows if row.task})
     yield f'<p class="soft">Task {safe("; ".join(tasks) or "none")}.</p>'
     yield from (
@@ -160,6 +162,7 @@ def _across(results: Results) -> Iterator[str]:
         yield "</tr></thead><tbody>"
         yield from ("<tr>" + "".join(f"<td>{safe(text)}</td>" for text in line) + "</tr>" for line in body)
         yield "</tbody></table>"
+    yield f'<p class="soft">{safe(pages.decoding_note(results.rows.values()))}</p>'
 
 
 def _summaries(results: Results, ids: ChartIds) -> Iterator[str]:
@@ -169,13 +172,16 @@ def _summaries(results: Results, ids: ChartIds) -> Iterator[str]:
     yield '<h2>Methods over the tasks</h2><p class="soft">Means over the tasks; a bar is one standard '
     yield 'error over the test rows to each side.</p><div class="charts">'
     for item in results.suite.summaries:
+        means_of = found[item.title]
+        ends = limits(results.suite.columns[item.column].metric, [mean.value for mean in means_of])
         values = [
-            Dot(mean.method, i, mean.value, mean.error, mean.n) for i, mean in enumerate(found[item.title])
+            Dot(mean.method, i, mean.value, mean.error, mean.n, limits=ends)
+            for i, mean in enumerate(means_of)
         ]
         if values:
             chart = dots(ids, item.title, item.unit, values)
             yield f"<figure><h3>{safe(item.title)}</h3>{chart}</figure>"
-    yield "</div>"
+    yield f'</div><p class="soft">{safe(pages.decoding_note(results.rows.values()))}</p>'
 
 
 def _tallies(results: Results) -> Iterator[str]:
@@ -204,7 +210,7 @@ def _figures(results: Results, ids: ChartIds) -> Iterator[str]:
         lines = [
             Curve(results.rows[name].label, i, points.get(name, ())) for i, name in enumerate(drawing.cells)
         ]
-        chart = curves(ids, drawing.title, drawing.unit, lines)
+        chart = curves(ids, drawing.title, drawing.unit, lines, ends=results.ends[drawing.title])
         yield (
             f"<figure><h3>{safe(drawing.title)}</h3>{legend(lines)}{chart}"
             f"<figcaption><code>{safe(drawing.key)}</code></figcaption></figure>"
@@ -237,7 +243,8 @@ def _stopped(results: Results) -> Iterator[str]:
 def _verdicts(results: Results) -> Iterator[str]:
     if not results.verdicts:
         return
-    yield f'<h2>Claims of the paper</h2><p class="soft">{safe(pages.number_caution(results))}</p><ul>'
+    yield f"<h2>{pages.claims_title(results)}</h2>"
+    yield f'<p class="soft">{safe(pages.number_caution(results))}</p><ul>'
     for verdict in results.verdicts:
         ordering = verdict.ordering
         kind = verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "soft"

@@ -5,7 +5,7 @@ Every number has its interval, n, direction and task beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from loquent.bench.evidence import visible
 from loquent.bench.evidence.across import Across
@@ -29,6 +29,7 @@ from loquent.bench.evidence.texts import (
 )
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
+from loquent.files import final_evaluation
 from loquent.machine.version import __version__
 from loquent.statistics import two_way
 from loquent.statistics.intervals import LEVEL
@@ -152,6 +153,11 @@ def visible_text(item: visible.Visible | None) -> str:
     return number(item.difference) + rows * (item.n == 1)
 
 
+def decoding_note(rows: Iterable[Row]) -> str:
+    """The decoding of evaluation of the rows of a table, in a sentence; it says so where they differ."""
+    return final_evaluation.decoding_note((row.label, row.decoding) for row in rows if row.n)
+
+
 def visible_note(results: Results, title: str) -> str:
     """What the last line of a table is."""
     tests = results.tested.get(title, 1)
@@ -168,7 +174,7 @@ def markdown(results: Results) -> str:
     for table in tables(results):
         rows = [results.rows[name] for name in table.cells]
         parts += ["", f"## {table.title}", "", _ours(results, table.title, rows)]
-        parts += ["", visible_note(results, table.title)]
+        parts += ["", visible_note(results, table.title), *filter(None, ["", decoding_note(rows)])]
         if any(row.paper for row in rows):
             parts += [
                 "",
@@ -182,6 +188,7 @@ def markdown(results: Results) -> str:
         about, shown = across_tables(results.across)
         parts += ["", "## Over the tasks", "", about]
         parts += [line for head, *body in shown for line in ("", text_table(head, body))]
+        parts += ["", decoding_note(results.rows.values())]
     if results.tallied:
         parts += ["", "## Claims over the tasks", "", tally_note(results), "", *_tallies(results)]
     if results.sets:
@@ -195,11 +202,17 @@ def markdown(results: Results) -> str:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
         parts += ["", f"## {STOPPED}", "", text_table(HEADS, body)]
     if results.verdicts:
-        parts += ["", "## Claims of the paper", "", number_caution(results), "", *_verdicts(results)]
+        parts += ["", f"## {claims_title(results)}", "", number_caution(results), "", *_verdicts(results)]
     if results.failures:
         failures = (f"- `{folder}`: {one_line(failure)}" for folder, failure in results.failures.items())
         parts += ["", "## Failed runs", "", *failures]
     return "\n".join(parts) + "\n"
+
+
+def claims_title(results: Results) -> str:
+    """The heading of the claims: those of a paper if the suite names one or a place in one, or its own."""
+    cited = results.suite.paper or any(verdict.ordering.place for verdict in results.verdicts)
+    return "Claims of the paper" if cited else "Claims of the suite"
 
 
 def tally_note(results: Results) -> str:

@@ -56,9 +56,9 @@ def quickstart(
 
     Returns:
         `rows` (one per method), `seconds` by stage, `evaluated` with the `episodes` (also `n`) and the `rows`
-        of the task that each run was evaluated by, `processes`, `wall_seconds` (of this call), peak memory
-        in GiB (at most: the sum of all processes' peaks), and the perplexities of the 5-gram model and of the
-        base model.
+        of the task that each run was evaluated by, `decoding` by method, `processes`, `wall_seconds` (of this
+        call), peak memory in GiB (at most: the sum of all processes' peaks), and the perplexities of the
+        5-gram model and of the base model.
 
     Raises:
         BadCheckpoint: `out` holds something else, or a run of other settings.
@@ -100,6 +100,10 @@ def quickstart(
         "seeds": seeds,
         "n": base.training.final_episodes,
         "evaluated": {"episodes": base.training.final_episodes, "rows": _rows(outcomes)},
+        "decoding": {
+            cell: final_evaluation.decoding(outcomes[keys[0]].evaluation or {})
+            for cell, keys in plan.cells.items()
+        },
         "seconds": seconds,
         "wall_seconds": round(time.perf_counter() - begin, 1),
         "processes": workers,
@@ -134,10 +138,11 @@ def _seconds(plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
 
 
 def _evaluated(table: Mapping[str, Any]) -> str:
-    """A sentence with the sizes of the evaluations."""
+    """The sizes and the decoding of the evaluations, as sentences."""
     spread = "; ± is the standard deviation over seeds" if table["seeds"] > 1 else ""
     size = final_evaluation.size({"n": table["n"], **table["evaluated"]})
-    return f"Each run was evaluated by {size}{spread}."
+    decoding = final_evaluation.decoding_note(table["decoding"].items())
+    return f"Each run was evaluated by {size}{spread}. {decoding}"
 
 
 def _rows(outcomes: Mapping[str, Outcome]) -> int:

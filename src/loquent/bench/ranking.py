@@ -21,7 +21,7 @@ from loquent.pretrained import context
 from loquent.training.run import load_run
 
 FILE = "ranking.json"  # in the run's folder
-VERSION = 2  # of this file; shares of version 1 had errors that were not clustered by row
+VERSION = 3  # of this file; version 1 did not cluster errors by row, version 2 had half of Wilson's interval
 PREFIX = "ranking/"  # of the shares' keys in the evaluation
 PAIRS: dict[str, Callable[..., list[Pair]]] = {"branch": branch_pairs, "initial": initial_pairs}
 

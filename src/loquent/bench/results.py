@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.bench import published
 from loquent.bench.evidence import tallies, verdicts
 from loquent.bench.evidence.across import Across, across
@@ -13,10 +14,12 @@ from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.stopping import Stopped
 from loquent.bench.evidence.verdicts import Verdict
 from loquent.bench.jobs import Job, Plan
-from loquent.bench.suite_schema import Suite
+from loquent.bench.suite_schema import Drawing, Suite
 from loquent.bench.work import Outcome
+from loquent.core.logged import LOGGED, definition
 from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest
+from loquent.report.ceiling import limits
 from loquent.report.groups import Group, Point
 from loquent.report.runs import ReportedRun
 
@@ -36,6 +39,9 @@ class Results:
     machine: Mapping[str, Any] = field(default_factory=dict)
     curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)
     """Means over seeds, by figure and cell."""
+    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """The least and the greatest possible mean of the curves, by figure."""
+
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Figures of the sets of recorded episodes, in the suite's order."""
 
@@ -71,6 +77,7 @@ class Results:
 def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
     """Collect the outcomes into rows, verdicts and failures."""
     folders = {job.key: job.folder.name for job in plan.jobs}
+    drawn = _curves(suite, plan, outcomes)
     rows = {name: row(suite, name, keys, outcomes, folders) for name, keys in plan.cells.items()}
     failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
     return Results(
@@ -82,7 +89,8 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         failures,
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
-        curves=_curves(suite, plan, outcomes),
+        curves=drawn,
+        ends={drawing.title: _ends(drawing, drawn[drawing.title]) for drawing in suite.figures},
         stopped={folders[key]: one.stopped for key, one in outcomes.items() if one.stopped is not None},
         sets={
             name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None
@@ -121,6 +129,14 @@ def _curves(
     }
 
 
+def _ends(drawing: Drawing, lines: Mapping[str, Sequence[Point]]) -> tuple[float, float]:
+    """The least and the greatest possible mean of a figure's value."""
+    known = {**LOGGED, **{key: meaning for keys in BUILT_IN.values() for key, meaning in keys.items()}}
+    meaning = definition(drawing.key, known)
+    means = [point.mean for points in lines.values() for point in points]
+    return limits(drawing.key.removeprefix("evaluation/"), means, meaning.unit if meaning else "")
+
+
 def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple[str, ...]:
     """Notes on missing runs, on different versions or threads, and on columns that no run measured."""
     evaluated = [outcome for outcome in outcomes.values() if outcome.evaluation]
@@ -135,7 +151,8 @@ def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple
         if len(set(settings)) > 1:
             counts = (f"{value} ({settings.count(value)} runs)" for value in sorted(set(settings)))
             notes.append(f"the tables compare runs made with different {name}: {', '.join(counts)}")
-    for column in suite.columns.values():
+    # tasks that --only leaves out may measure the other columns
+    for column in suite.columns.values() if suite.whole is None else ():
         lines = [
             outcome.logged if column.logged else outcome.evaluation["values"]
             for outcome in evaluated

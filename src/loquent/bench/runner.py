@@ -143,10 +143,11 @@ def write(folder: Path, collected: Results) -> None:
 
     A suite with claims over tasks also has a leaderboard, whose entries of others are kept.
     """
-    if collected.suite.tallies:
-        file, suite = folder / leaderboard.FILE, collected.suite
+    suite, whole = collected.suite, collected.suite.whole or collected.suite
+    if whole.tallies:
+        file = folder / leaderboard.FILE
         found = leaderboard.ours(suite, collected.profile, collected.rows)
-        entries = leaderboard.merged(leaderboard.read(file, suite.whole or suite), found)
+        entries = leaderboard.merged(leaderboard.read(file, whole), found)
         content = leaderboard.as_json(suite, entries)
         atomic.write_text(file, json.dumps(content, allow_nan=False, indent=1))
         page = leaderboard.markdown(entries, suite, collected.profile)

@@ -89,9 +89,9 @@ def _seeds(file: Path) -> list[int]:
 
 
 def evaluated_on(runs: Sequence[Run]) -> str:
-    """The split, the episodes and the rows of the evaluations behind a table, in a sentence.
+    """The split, the episodes, the rows and the decoding of the evaluations behind a table, as sentences.
 
-    A second sentence names the updates of each run where they differ.
+    A last sentence names the updates of each run where they differ.
     """
     sizes = dict.fromkeys(
         f"{final_evaluation.size(run.evaluation)} of {run.evaluation['split']}" for run in runs
@@ -101,12 +101,17 @@ def evaluated_on(runs: Sequence[Run]) -> str:
     differ = (
         f" The runs have different numbers of updates: {longer}." if len(set(updates.values())) > 1 else ""
     )
-    return f"Each run was evaluated by {' or '.join(sizes)}; ± is the standard deviation over seeds.{differ}"
+    decoding = final_evaluation.decoding_note(
+        (run.folder.name, final_evaluation.decoding(run.evaluation)) for run in runs
+    )
+    spread = "± is the standard deviation over seeds"
+    return f"Each run was evaluated by {' or '.join(sizes)}; {spread}. {decoding}{differ}"
 
 
 def _size(evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """The split, the episodes and the rows of an evaluation; earlier versions did not count rows."""
-    return {"split": evaluation["split"], "episodes": evaluation["n"], "rows": evaluation.get("rows")}
+    """The split, the episodes, the rows and the decoding of an evaluation; None: it is not recorded."""
+    kept = {name: evaluation.get(name) for name in ("rows", "decoding")}
+    return {"split": evaluation["split"], "episodes": evaluation["n"], **kept}
 
 
 def over(runs: Sequence[Run]) -> list[dict[str, Any]]:

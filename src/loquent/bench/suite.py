@@ -279,10 +279,12 @@ def only(suite: Suite, names: Sequence[str]) -> Suite:
         dataclasses.replace(figure, cells=tuple(name for name in figure.cells if name in cells))
         for figure in suite.figures
     )
+    shown = tuple(table for table in tables if table.cells)
     return dataclasses.replace(
         suite,
         cells=cells,
-        tables=tuple(table for table in tables if table.cells),
+        tables=shown,
+        tallies=tuple(tally for tally in suite.tallies if any(map(tally.is_of, shown))),
         figures=tuple(figure for figure in figures if figure.cells),
         orderings=tuple(
             ordering for ordering in suite.orderings if all(name in cells for name in ordering.rising)

@@ -102,6 +102,10 @@ class Tally:
     place: str = setting("", "the place of the claim in the paper")
     quote: str = setting("", "the words of the paper")
 
+    def is_of(self, table: Table) -> bool:
+        """Whether a table has a cell of both methods."""
+        return {self.low, self.high} <= {name.partition("-")[2] for name in table.cells}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:

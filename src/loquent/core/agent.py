@@ -101,6 +101,21 @@ class Chooser(Protocol):
         ...
 
 
+@runtime_checkable
+class Decoder(Protocol):
+    """An agent that declares how it chooses its answers: `decoding_text`."""
+
+    @property
+    def decoding_text(self) -> str:
+        """How it chooses its answers, in a few words, such as "greedy" or "argmax"."""
+        ...
+
+
+def decoding_text(agent: Agent) -> str:
+    """How an agent chooses its answers; "agent NAME" for one that follows its own rule."""
+    return agent.decoding_text if isinstance(agent, Decoder) else f"agent {agent.name}"
+
+
 def make(
     chosen: str | Mapping[str, Any],
     task: Task,

@@ -53,8 +53,8 @@ LOGGED = {
     ),
     "rollout/success_error": Logged(
         "share of episodes",
-        "half the width of the Wilson interval (z = 1) of rollout/success, with the effective number of "
-        "episodes: those on one row are not independent; absent for a single row",
+        "standard error of rollout/success, clustered by row: episodes on one row are not independent; "
+        "absent for a single row, and where all episodes agree",
     ),
     "rollout/ended/*": Logged(
         "share of episodes",
@@ -117,8 +117,8 @@ LOGGED = {
     ),
     "evaluation/success_error": Logged(
         "share of episodes",
-        "half the width of the Wilson interval (z = 1) of evaluation/success, with the effective number of "
-        "episodes: those on one row are not independent; absent for a single row",
+        "standard error of evaluation/success, clustered by row: episodes on one row are not independent; "
+        "absent for a single row, and where all episodes agree",
     ),
     "evaluation/ended/*": Logged(
         "share of episodes",
@@ -180,9 +180,11 @@ def value(line: Mapping[str, Any], key: str) -> Any:
 
     Only endings that occurred are logged. An absent ending has the share 0 when the line has other endings.
     """
+    if key in line:
+        return line[key]
     head, separator, _ = key.partition("ended/")
-    absent = 0.0 if separator and head in ("", *EPISODES) and f"{head}ended/cut" in line else None
-    return line.get(key, absent)
+    of_episodes = bool(separator) and head in ("", *EPISODES)
+    return 0.0 if of_episodes and any(name.startswith(f"{head}ended/") for name in line) else None
 
 
 def check(keys: Iterable[str], known: Mapping[str, Logged]) -> None:

@@ -50,7 +50,7 @@ class Groups:
         for group, members in sorted(names.items()):
             columns = outcomes.columns(members, task.spec, task.spec.rewards)
             name = outcomes.SUCCESS if outcomes.SUCCESS in columns else "return"
-            mean, error = outcomes.mean_and_error(name, columns[name], outcomes.rows(members, name))
+            mean, error = outcomes.mean_and_error(columns[name], outcomes.rows(members, name))
             values[f"{name}/{group}"], values[f"n/{group}"] = mean, float(len(members))
             if not math.isnan(error):
                 errors[f"{name}/{group}"] = error

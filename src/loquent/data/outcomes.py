@@ -14,6 +14,7 @@ from loquent.core.values import Record
 from loquent.statistics import clustered
 
 SUCCESS, ENDED, REWARD, PRESENT = "success", "ended/", "reward/", "reward_where_present/"
+SCORED = "scored/"  # the prefix of the share of episodes that have a score
 RUNNING = "not ended"
 
 
@@ -48,8 +49,8 @@ def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dic
 
 
 def is_share(key: str) -> bool:
-    """Whether the column under a key holds 0 and 1 alone, so that its mean is a share of episodes."""
-    return key == SUCCESS or key.startswith(ENDED)
+    """Whether the value under a key is a share of episodes: the mean of a column that holds 0 and 1 alone."""
+    return key == SUCCESS or key.startswith((f"{SUCCESS}/", ENDED, SCORED))
 
 
 def rows(episodes: Sequence[Episode], key: str) -> list[str]:
@@ -58,31 +59,17 @@ def rows(episodes: Sequence[Episode], key: str) -> list[str]:
     return [episode.row for episode in episodes if name is None or name in episode.rewards]
 
 
-def mean_and_error(key: str, column: Sequence[float], rows: Sequence[str]) -> tuple[float, float]:
-    """The mean of a column of `columns` with its error, clustered by row; the error is nan on a single row.
+def mean_and_error(column: Sequence[float], rows: Sequence[str]) -> tuple[float, float]:
+    """The mean of a column with its standard error, clustered by row (`clustered.mean_and_error`).
 
-    The error of a share is `share_error` with the effective number of episodes.
+    The error is nan on a single row, and where all numbers are equal: they do not show how far they vary.
     """
     mean, error = clustered.mean_and_error(column, rows)
-    if is_share(key) and not math.isnan(error):
-        error = share_error(mean, clustered.effective_number(column, rows))
-    return mean, error
-
-
-def share_error(share: float, n: float) -> float:
-    """The error, in [0, 1], of a share of n >= 1 episodes: half the width of the Wilson score interval.
-
-    If rows were played again, n is the effective number of episodes (`clustered.effective_number`).
-
-    The interval has z = 1, so the error is sqrt(p (1 - p) / n + 1 / (4 n²)) / (1 + 1 / n). It approaches the
-    standard error sqrt(p (1 - p) / n) for large n. If all episodes agree, it is 1 / (2 (n + 1)), not 0.
-    Source: Wilson (1927), "Probable inference", equation of the interval.
-    """
-    low, high = clustered.wilson(share, n, 1.0)
-    return (high - low) / 2
+    return mean, math.nan if len(set(column)) == 1 else error
 
 
 def endings(spec: TaskSpec, occurred: Iterable[str] = ()) -> list[str]:
-    """The names of endings, each once: those of the spec, "cut", then the others that occurred, sorted."""
+    """The names of endings, each once: those that the spec allows, then the others that occurred, sorted."""
     limit = () if spec.turn_limit is None else (OUT_OF_TURNS,)
-    return list(dict.fromkeys((*spec.success, *limit, CUT, *sorted(set(occurred)))))
+    cut = (CUT,) if spec.horizon == "cut" else ()
+    return list(dict.fromkeys((*spec.success, *limit, *cut, *sorted(set(occurred)))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ NO_ROWS = (
     "on an unknown number of rows (an earlier version wrote this evaluation; its errors count episodes on "
     "one row as independent, so evaluate again before you rely on them)"
 )
+NOT_RECORDED = "not recorded"  # the decoding of evaluations of earlier versions
 MOST = 1.7976931348623157e308  # the largest finite float
 
 
@@ -73,6 +74,8 @@ def read(folder: Path) -> dict[str, Any]:
         count = evaluation.get(name, 1)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise _torn(folder, name, count)
+    if not isinstance(evaluation.get("decoding", ""), str):
+        raise _torn(folder, "decoding", evaluation["decoding"])
     for name in ("values", "errors"):
         for key, value in evaluation[name].items():
             if not (value is None or is_number(value)):
@@ -105,6 +108,26 @@ def samples(folder: Path) -> dict[str, list[float | None]]:
     return dict(columns)
 
 
+def decoding(evaluation: Mapping[str, Any]) -> str:
+    """How the agent chose its answers, such as "argmax"; earlier versions of Loquent did not say it."""
+    return str(evaluation.get("decoding") or NOT_RECORDED)
+
+
+def decoding_note(lines: Iterable[tuple[str, str]]) -> str:
+    """The decodings of evaluation behind a table, in a sentence; it says so where they differ.
+
+    Args:
+        lines: the label and the decoding of each line of the table.
+    """
+    labels: dict[str, list[str]] = {}
+    for label, text in lines:
+        labels.setdefault(text, []).append(label)
+    if len(labels) < 2:
+        return "".join(f"Decoding of evaluation: {text}." for text in labels)
+    texts = "; ".join(f"{text} ({', '.join(dict.fromkeys(own))})" for text, own in labels.items())
+    return f"These lines mix decodings of evaluation, so they differ in more than what was trained: {texts}."
+
+
 def size(evaluation: Mapping[str, Any]) -> str:
     """The number of episodes and rows of an evaluation, such as "200 episodes on 50 rows".
 
@@ -113,6 +136,12 @@ def size(evaluation: Mapping[str, Any]) -> str:
     counts = [("episode", evaluation["n"]), ("row", evaluation.get("rows"))]
     texts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts if count is not None]
     return " on ".join(texts) + ("" if "rows" in evaluation else f" {NO_ROWS}")
+
+
+def heading(evaluation: Mapping[str, Any]) -> str:
+    """The task, the split, the size and the decoding of an evaluation, on one line."""
+    place = f"{evaluation['task']}, {evaluation['split']}, {size(evaluation)}"
+    return f"{place}; decoding: {decoding(evaluation)}"
 
 
 def is_number(value: Any) -> bool:

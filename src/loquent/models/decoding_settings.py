@@ -48,6 +48,16 @@ class Decoding:
         "compile the steps of decoding with torch: slow to begin, then faster for few rows; no beam search",
     )
 
+    @property
+    def text(self) -> str:
+        """The method with the settings that shape it, such as "sampled, temperature 0.7, top-k 20"."""
+        if self.method == "greedy":
+            return "greedy"
+        if self.method == "beam":
+            return f"beam search, {self.beams} beams"
+        limits = [f"top-k {self.top_k}"] * (self.top_k > 0) + [f"top-p {self.top_p:g}"] * (self.top_p < 1)
+        return ", ".join(["sampled", f"temperature {self.temperature:g}", *limits])
+
     def __post_init__(self) -> None:
         check_ranges(self)
         if self.min_new_tokens > self.max_new_tokens:

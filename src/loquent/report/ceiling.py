@@ -1,13 +1,18 @@
-"""The greatest return that the rewards of a recipe can give, where their ranges are known.
+"""The ranges of scores: of the means of metrics, and of the return that a recipe can give.
 
-The watch needs it to tell a saturated reward from one that merely does not rise.
+Intervals and bands of a mean end at its range: a share above 1 is no possible mean. The watch needs the
+greatest return to tell a saturated reward from one that merely does not rise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from loquent.data import outcomes
+from loquent.statistics.intervals import Interval
 
 SHARES = (0.0, 1.0)
 PENALTIES = (-math.inf, 0.0)
@@ -23,6 +28,25 @@ RANGES = {  # by registered name: the least and the greatest score of a text
     "missing_concepts": PENALTIES,
 }
 UNBOUNDED = ("watch/words",)
+BY_NAME = RANGES | {  # by the beginning of a key, up to a slash or hyphen
+    "score": SHARES,
+    "ranking": SHARES,
+    "diversity/distinct": SHARES,
+    "diversity/msttr": SHARES,
+    "rouge": SHARES,
+    "rouge_l_max": SHARES,
+    "meteor": SHARES,
+    "parent": SHARES,
+    "sacrebleu": SHARES,
+    "chrf": SHARES,
+    "ter": (0.0, math.inf),
+    "cider": (0.0, math.inf),
+    "intent_accuracy": SHARES,
+    "kl": (0.0, math.inf),
+    "perplexity": (1.0, math.inf),
+}
+EVERYTHING = -math.inf, math.inf
+Found = TypeVar("Found", bound=Interval)
 
 
 def ceiling(config: Mapping[str, Any]) -> float | None:
@@ -45,3 +69,28 @@ def _most(name: str, settings: Any) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or weight == 0:
         return 0.0 if weight == 0 else math.inf
     return weight * (high if weight > 0 else low)
+
+
+def limits(metric: str, values: Iterable[float], unit: str = "") -> tuple[float, float]:
+    """The least and the greatest possible mean of a metric; infinite where it is unknown or open.
+
+    It is unknown too if a value lies outside: another metric has the name.
+
+    Args:
+        unit: the unit of the value, if it is known (`core.logged`); "share of ..." is one of shares.
+    """
+    if outcomes.is_share(metric) or unit.startswith("share of "):
+        low, high = SHARES
+    elif metric in UNBOUNDED:
+        return EVERYTHING
+    else:
+        names = [name for name in BY_NAME if f"{metric}/".startswith((f"{name}/", f"{name}-"))]
+        low, high = BY_NAME[max(names, key=len)] if names else EVERYTHING
+    return (low, high) if all(low <= value <= high for value in values) else EVERYTHING
+
+
+def cut(found: Found, ends: tuple[float, float]) -> Found:
+    """The interval without what lies beyond these ends; its coverage stays the same."""
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, ends[0]), high=min(found.high, ends[1]))

@@ -63,8 +63,13 @@
     };
   }
 
+  // The end of a band, which no possible mean exceeds; null: there is no such end.
+  function within(value, [least, greatest]) {
+    return Math.min(Math.max(value, least ?? -Infinity), greatest ?? Infinity);
+  }
+
   // The rows and series of uPlot for one line: seeds that are all there, and those that go on when some end.
-  function layers(line, own, css) {
+  function layers(line, own, css, ends) {
     const colour = css.getPropertyValue(`--c${line.colour % COLOURS}`).trim();
     const dash = DASHES[Math.floor(line.colour / COLOURS) % DASHES.length];
     const most = Math.max(...own.n), rows = [], series = [], bands = [];
@@ -75,7 +80,7 @@
       if (own.spread && !view.smoothing) {
         bands.push([rows.length + 1, rows.length]);
         for (const sign of [-1, 1]) {
-          rows.push(only(own.mean.map((mean, i) => mean + sign * own.spread[i])));
+          rows.push(only(own.mean.map((mean, i) => within(mean + sign * own.spread[i], ends))));
           series.push({ points: { show: false } });
         }
       }
@@ -156,7 +161,7 @@
     const grid = css.getPropertyValue("--grid").trim();
     const columns = chart.lines.map(column), tables = [], series = [{}], bands = [];
     chart.lines.forEach((line, i) => {
-      const own = layers(line, columns[i], css);
+      const own = layers(line, columns[i], css, chart.ends);
       for (const band of own.bands)
         bands.push({ series: band.places.map(k => k + series.length), fill: band.fill });
       tables.push([columns[i].x, ...own.rows]);

@@ -14,7 +14,8 @@ from html import escape
 from itertools import count, groupby, pairwise
 
 from loquent.core.guards.terminal import escaped
-from loquent.report.groups import Point, Progress, thinned
+from loquent.report.ceiling import EVERYTHING
+from loquent.report.groups import Point, Progress, bounded, thinned
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 26, 40
@@ -35,7 +36,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Dot:
-    """One value with its error, or None; `ends` are those of an interval, which need not be symmetric."""
+    """One value with its error, or None; `ends` are those of an interval, which need not be symmetric.
+
+    A bar of an error ends at `limits`, the least and the greatest possible value.
+    """
 
     label: str
     colour: int
@@ -43,12 +47,14 @@ class Dot:
     error: float | None = None
     n: int = 1
     ends: tuple[float, float] | None = None
+    limits: tuple[float, float] = EVERYTHING
 
     @property
     def bar(self) -> tuple[float, float]:
         """The ends of the bar."""
         error = self.error or 0.0
-        return self.ends or (self.value - error, self.value + error)
+        least, greatest = self.limits
+        return self.ends or (max(self.value - error, least), min(self.value + error, greatest))
 
 
 class ChartIds:
@@ -76,6 +82,7 @@ def curves(
     *,
     most: int = MOST_POINTS,
     tips: int = MOST_TIPS,
+    ends: tuple[float, float] = EVERYTHING,
 ) -> str:
     """Curves over updates.
 
@@ -89,15 +96,17 @@ def curves(
         lines: the curves.
         most: the points of a curve; neighbours are averaged if there are more.
         tips: the places that have a tooltip.
+        ends: the least and the greatest possible mean, at which bands end.
     """
     drawn = [Curve(line.label, line.colour, thinned(line.points, most)) for line in lines if line.points]
     points = [point for line in drawn for point in line.points]
     x = Scale(*_update_range([point.update for point in points]), LEFT, WIDTH - RIGHT)
-    values = [point.low for point in points] + [point.high for point in points]
+    banded = bounded(points, ends)
+    values = [point.low for point in banded] + [point.high for point in banded]
     y = Scale(*_range(values), HEIGHT - BOTTOM, TOP)
     parts = [_axes(x, y, unit)]
     for line in drawn:
-        parts += _curve(x, y, line)
+        parts += _curve(x, y, line, ends)
     parts += _tips(x, drawn, tips) if tips else []
     texts = "; ".join(f"{line.label}: {_description(line.points)}" for line in drawn)
     return ids.chart(
@@ -108,15 +117,16 @@ def curves(
     )
 
 
-def _curve(x: Scale, y: Scale, line: Curve) -> Iterator[str]:
+def _curve(x: Scale, y: Scale, line: Curve, ends: tuple[float, float]) -> Iterator[str]:
     """The bands, lines and marks of one curve."""
     style = _style(line.colour)
     most = max(point.n for point in line.points)
     alone = []  # points between others of another n: no line shows them
     for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
         if any(point.high > point.low for point in run):
-            upper = [(point.update, point.high) for point in run]
-            lower = [(point.update, point.low) for point in reversed(run)]
+            band = bounded(run, ends)
+            upper = [(point.update, point.high) for point in band]
+            lower = [(point.update, point.low) for point in reversed(band)]
             yield f'<path class="band {style}" d="{_path(x, y, upper + lower)}Z"/>'
         fewer = " fewer" if run[0].n < most else ""
         means = [(point.update, point.mean) for point in run]

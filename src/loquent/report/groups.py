@@ -56,6 +56,11 @@ class Group:
         """The seeds, in the order of the runs."""
         return [run.seed for run in self.runs]
 
+    @property
+    def decoding(self) -> str:
+        """How the policies choose their answers in evaluation."""
+        return "; ".join(dict.fromkeys(run.decoding for run in self.runs))
+
     @cached_property
     def progress(self) -> Progress:
         """The episodes and the action tokens learned from so far, as means over the seeds, by update."""
@@ -142,6 +147,12 @@ def _join(run: ReportedRun, groups: list[list[ReportedRun]]) -> None:
         return
     folder = run.folder.resolve().parent
     next((group for group in free if group[0].folder.resolve().parent == folder), free[0]).append(run)
+
+
+def bounded(points: Sequence[Point], ends: tuple[float, float]) -> list[Point]:
+    """The points, whose bands end at the least and the greatest possible mean."""
+    least, greatest = ends
+    return [point._replace(low=max(point.low, least), high=min(point.high, greatest)) for point in points]
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:

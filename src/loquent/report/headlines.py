@@ -39,7 +39,8 @@ def headline(group: Group) -> Headline | None:
         if points := group.curve(key):
             last = points[-1]
             error = last.mean - last.low or None
-            return Headline(key, f"at update {last.update:g}", last.mean, error, points[0].mean)
+            what = f"at update {last.update:g}; {_source(group, key)}"
+            return Headline(key, what, last.mean, error, points[0].mean)
     return None
 
 
@@ -61,7 +62,13 @@ def brief(folder: str | Path) -> str:
     [group] = read([folder])
     config, evaluation = group.runs[0].config, group.runs[0].evaluation
     facts = {name: str(config[name]["kind"]) for name in ("algorithm", "task")}
-    facts = {"recipe": str(config["name"]), **facts, **extent(group), "folder": str(folder)}
+    facts = {
+        "recipe": str(config["name"]),
+        **facts,
+        **extent(group),
+        "decoding": group.decoding,
+        "folder": str(folder),
+    }
     page = html_table(list(facts), [list(facts.values())])
     if not evaluation:
         return page + "<p>The run has not ended.</p>"
@@ -92,7 +99,14 @@ def _card(number: int, group: Group) -> str:
 
 def _at_end(group: Group) -> str:
     splits = sorted({str(run.evaluation["split"]) for run in group.runs if run.evaluation})
-    return f"{', '.join(splits)} split at the end"
+    return f"{', '.join(splits)} split at the end; {_source(group, 'evaluation/')}"
+
+
+def _source(group: Group, key: str) -> str:
+    """Whose episodes a value is of: held-out ones with their decoding, or others with their player."""
+    if key.startswith("evaluation/"):
+        return f"decoding: {group.decoding}"
+    return f"episodes learned from, of: {', '.join(dict.fromkeys(run.player for run in group.runs))}"
 
 
 def _count(value: float) -> str:

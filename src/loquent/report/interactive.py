@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from loquent.core.guards.terminal import escaped
+from loquent.report.ceiling import EVERYTHING
 from loquent.report.charts import ChartIds, Curve, curves, legend
 from loquent.report.groups import AXES, Point, thinned
 from loquent.report.markup import figure
@@ -38,6 +39,8 @@ class Chart:
     lines: Sequence[Curve]
     caption: str = ""
     legend: bool = True
+    ends: tuple[float, float] = EVERYTHING
+    """The least and the greatest possible mean, at which bands end."""
 
     @property
     def empty(self) -> bool:
@@ -59,7 +62,9 @@ class Charts:
         number = len(self._charts)
         self._charts.append(chart)
         key = legend(chart.lines) if chart.legend else ""
-        drawn = curves(self.ids, chart.title, chart.unit, chart.lines, most=STATIC_POINTS, tips=0)
+        drawn = curves(
+            self.ids, chart.title, chart.unit, chart.lines, most=STATIC_POINTS, tips=0, ends=chart.ends
+        )
         return figure(
             chart.title, f'<div class="plot" data-chart="{number}">{drawn}</div>', chart.caption, key
         )
@@ -107,7 +112,9 @@ class Charts:
                     columns[place] = len(x)
                     x.append(_axes(line, [point.update for point in points]))
                 lines.append(_line(line, points, columns[place]))
-            charts.append({"title": escaped(chart.title), "unit": escaped(chart.unit), "lines": lines})
+            ends = [end if math.isfinite(end) else None for end in chart.ends]
+            named = {"title": escaped(chart.title), "unit": escaped(chart.unit)}
+            charts.append({**named, "ends": ends, "lines": lines})
         return {"axes": self._axes(), "x": x, "charts": charts}
 
     def _axes(self) -> list[str]:

@@ -8,6 +8,7 @@ from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.core import logged, registry
 from loquent.core.logged import Logged
 from loquent.errors import LoquentError
+from loquent.report.ceiling import limits
 from loquent.report.charts import Curve
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart
@@ -58,7 +59,14 @@ def chart_of(
     lines = [Curve(group.label, i, group.curve(key), group.progress) for i, group in enumerate(groups)]
     meaning = logged.definition(key, meanings) or Logged("", "defined in no table")
     better = BETTER[higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
-    return Chart(key, meaning.unit, lines, meaning.meaning + better + _ended(lines), len(groups) > 1)
+    caption = meaning.meaning + better + _ended(lines)
+    return Chart(key, meaning.unit, lines, caption, len(groups) > 1, ends(key, meaning.unit, lines))
+
+
+def ends(key: str, unit: str, lines: Sequence[Curve]) -> tuple[float, float]:
+    """The least and the greatest possible mean of a logged value, at which bands end (`ceiling.limits`)."""
+    means = [point.mean for line in lines for point in line.points]
+    return limits(key.removeprefix("evaluation/"), means, unit)
 
 
 def _ended(lines: Sequence[Curve]) -> str:

@@ -138,6 +138,16 @@ class ReportedRun:
         except BadCheckpoint as error:
             return {}, notes or [f"{error}. It is left out"]
 
+    @property
+    def decoding(self) -> str:
+        """How the policy chooses its answers in evaluation."""
+        return final_evaluation.decoding({**self.machine, **self.evaluation})
+
+    @property
+    def player(self) -> str:
+        """Who plays the episodes that the run learns from; earlier versions did not record it."""
+        return str(self.machine.get("player") or "policy")
+
     def refuse_other_versions(self) -> None:
         """Raise AnotherRun if another version of Loquent wrote the run.
 

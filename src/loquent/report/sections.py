@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -11,6 +12,7 @@ from loquent.core import logged
 from loquent.core.logged import Logged
 from loquent.files import final_evaluation
 from loquent.report import samples, watch
+from loquent.report.ceiling import limits
 from loquent.report.charts import Dot, dots, safe, short
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart, Charts
@@ -59,16 +61,21 @@ class Sections:
                     f'<span class="dot c{i % 8}"></span>{safe(group.label)}',
                     safe(config["algorithm"]["kind"]),
                     safe(_task(group)),
+                    safe(group.decoding),
                     ", ".join(map(str, group.seeds)),
                     done + ended,
                     safe(str(runs[0].machine.get("device", "–"))),
                 ]
             )
-        return table_of(["recipe", "algorithm", "task", "seeds", "updates", "device"], rows)
+        return table_of(
+            ["recipe", "algorithm", "task", "decoding of evaluation", "seeds", "updates", "device"], rows
+        )
 
     def left_out(self) -> str:
         """The notes on files that could not be read or checked; empty if there are none."""
-        notes = [note for group in self.groups for run in group.runs for note in run.notes]
+        notes = [
+            _local(run.folder, note) for group in self.groups for run in group.runs for note in run.notes
+        ]
         if not notes:
             return ""
         items = "".join(f"<li>{safe(note)}</li>" for note in notes[:MOST_NOTES])
@@ -98,7 +105,7 @@ class Sections:
         values = f"<div class=charts>{figures}</div>" if figures else self._scores(main)
         return (
             f"{curves_}<h3>Held-out values at the end</h3>"
-            f"<p>{_spread(self.groups)} {_split(self.groups)}</p>{values}"
+            f"<p>{_spread(self.groups)} {_evaluated(self.groups)}</p>{values}"
             + fold("All of them as numbers", self._scores(final))
         )
 
@@ -205,8 +212,10 @@ class Sections:
 
     def _dots(self, key: str) -> str:
         finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
-        values = [Dot(label, i, *final) for i, label, final in finals if final is not None]
+        present = [(i, label, final) for i, label, final in finals if final is not None]
         unit = (logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")).unit
+        ends = limits(key, [value for *_, (value, _, _) in present], unit)
+        values = [Dot(label, i, *final, limits=ends) for i, label, final in present]
         return figure(key + ARROWS[self.higher[key]], dots(self.charted.ids, key, unit, values))
 
     def _scores(self, keys: Sequence[str]) -> str:
@@ -215,6 +224,11 @@ class Sections:
             for key in keys
         ]
         return table_of(["value", *(safe(group.label) for group in self.groups)], rows)
+
+
+def _local(folder: Path, note: str) -> str:
+    """A note without the place of the run's folder on this machine: the page may be passed on."""
+    return note.replace(f"{folder.parent}/", "") if folder.is_absolute() else note
 
 
 def _final(group: Group, key: str) -> str:
@@ -241,7 +255,8 @@ def _rows_and_bands(groups: Sequence[Group]) -> str:
     splits = safe(", ".join(sorted({settings["split"] for settings in training})))
     held_out = safe(", ".join(sorted({settings["evaluate_split"] for settings in training})))
     every = {settings["evaluate_every"] for settings in training if settings["evaluate_every"]}
-    text = f"Keys of rollout are of the episodes learned from (split {splits})"
+    players = ", ".join(sorted({run.player for group in groups for run in group.runs}))
+    text = f"Keys of rollout are of the episodes learned from (split {splits}; player: {safe(players)})"
     if every:
         updates = ", ".join(map(str, sorted(every)))
         text += f", keys of evaluation of held-out episodes (split {held_out}, every {updates} updates)"
@@ -259,10 +274,12 @@ def _rows_and_bands(groups: Sequence[Group]) -> str:
     return text + "."
 
 
-def _split(groups: Sequence[Group]) -> str:
+def _evaluated(groups: Sequence[Group]) -> str:
+    """The splits, the sizes and the decodings of the evaluations at the end."""
     evaluations = [run.evaluation for group in groups for run in group.runs if run.evaluation]
     splits = {(evaluation["split"], final_evaluation.size(evaluation)) for evaluation in evaluations}
-    return " ".join(f"Split {safe(split)}, {size}." for split, size in sorted(splits))
+    note = final_evaluation.decoding_note((group.label, group.decoding) for group in groups)
+    return " ".join([*(f"Split {safe(split)}, {size}." for split, size in sorted(splits)), safe(note)])
 
 
 def _task(group: Group) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from loquent.core.agent import Agent, Chooser
+from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode, Tokens
 from loquent.core.guards.tables import html_table, plain_table
 from loquent.core.guards.terminal import escaped
@@ -32,9 +32,9 @@ class Evaluation:
 
     values: the values of `data.outcomes` and of the metrics, by key.
     errors: by key, the standard error of a mean over episodes, clustered by row: playing a row again is no
-        new evidence. A share has `outcomes.share_error` with the effective number of episodes. With a single
-        row there is none.
+        new evidence. With a single row, or if all episodes agree, there is none.
     n: the number of episodes; `rows` is the number of different rows.
+    decoding: how the agent chose its answers (`core.agent.decoding_text`).
     samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
         it does not apply.
     """
@@ -46,6 +46,7 @@ class Evaluation:
     errors: dict[str, float] = field(default_factory=dict)
     samples: Scores = field(default_factory=dict)
     episodes: tuple[Episode, ...] = ()
+    decoding: str = ""
 
     @property
     def rows(self) -> int:
@@ -53,9 +54,9 @@ class Evaluation:
         return len({episode.row for episode in self.episodes})
 
     @property
-    def size(self) -> str:
-        """The task, the split, and the number of episodes and rows."""
-        return f"{self.task}, {self.split}, {final_evaluation.size({'n': self.n, 'rows': self.rows})}"
+    def heading(self) -> str:
+        """The task, the split, the number of episodes and rows, and the decoding."""
+        return final_evaluation.heading(self.as_json())
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The head and the lines of a table: key, value, standard error."""
@@ -65,10 +66,10 @@ class Evaluation:
         return ["value", "", "± standard error"], lines
 
     def __repr__(self) -> str:
-        return f"{escaped(self.size)}\n{plain_table(*self.table())}"
+        return f"{escaped(self.heading)}\n{plain_table(*self.table())}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(escaped(self.size))}</p>{html_table(*self.table())}"
+        return f"<p>{escape(escaped(self.heading))}</p>{html_table(*self.table())}"
 
     def as_json(self) -> dict[str, Any]:
         """The part that is logged: everything except the episodes and their scores."""
@@ -78,6 +79,7 @@ class Evaluation:
             "n": self.n,
             "episodes": self.n,
             "rows": self.rows,
+            "decoding": self.decoding,
             "values": self.values,
             "errors": self.errors,
         }
@@ -113,6 +115,7 @@ def evaluate_agent(
     played = compose.apply(terms, played, by_id)
     weights = task.spec.rewards if weights is None else weights
     acting = agent.get(learning) if isinstance(agent, Mapping) else agent
+    decoding = decoding_text(acting) if acting is not None else ""
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
@@ -125,7 +128,7 @@ def evaluate_agent(
     samples = {
         key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
     }
-    return Evaluation(task.identity, split, len(played), values, errors, samples, tuple(played))
+    return Evaluation(task.identity, split, len(played), values, errors, samples, tuple(played), decoding)
 
 
 def evaluation_seed(seed: int) -> int:
@@ -193,7 +196,7 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         values |= corpus
         samples |= measured.samples
         shares = {key: _scored(column) for key, column in measured.samples.items()}
-        values |= {f"scored/{key}": share for key, share in shares.items() if share < 1}
+        values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
     return Measured(samples, values)
 
 
@@ -257,7 +260,7 @@ def _means(
     values: dict[str, float] = {}
     errors: dict[str, float] = {}
     for name, column in columns.items():
-        values[name], error = outcomes.mean_and_error(name, column, outcomes.rows(episodes, name))
+        values[name], error = outcomes.mean_and_error(column, outcomes.rows(episodes, name))
         if not math.isnan(error):
             errors[name] = error
     return values, errors

@@ -6,6 +6,7 @@ The steps of one update are in `trainer.py`.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
 
 from tqdm import tqdm
@@ -23,7 +24,7 @@ from loquent.training.keeping import CheckpointKeeper
 from loquent.training.metrics import directions, owners
 from loquent.training.trainer import Trainer
 
-SHOWN = ("rollout/success", "rollout/return", "data/return")  # the values beside the progress bar
+SHOWN = ("success", "return")  # the values beside the progress bar
 
 
 class TrainingLoop:
@@ -43,6 +44,8 @@ class TrainingLoop:
             "rows": trainer.held_out_rows(),
             "data": data_digest(trainer.task),
             "source": source_state(),
+            "player": trainer.experience.player,
+            "decoding": trainer.decoding,
         }
         self.folder.begin(self.recipe.yaml(), identity, trainer.experience.description())
 
@@ -57,16 +60,16 @@ class TrainingLoop:
             disable=not progress,
         )
         with bar, closing(self._trackers()) as sinks:
+            shown: dict[str, str] = {}
             if self.settings.evaluates_first and not trainer.updates:
-                self._evaluate_first(sinks)
+                shown |= self._shown(self._evaluate_first(sinks))
             while parallel.from_first(
                 trainer.updates < self.settings.updates and not trainer.stopping.stopped
             ):
                 logs = self._update(sinks)
                 bar.update()
-                bar.set_postfix(
-                    {name.replace("/", " "): f"{logs[name]:.3f}" for name in SHOWN if name in logs}
-                )
+                shown |= self._shown(logs)
+                bar.set_postfix(shown)
 
     def finish(self) -> None:
         """Write the last checkpoint, then evaluate the best policy of early stopping, or else the newest."""
@@ -82,17 +85,35 @@ class TrainingLoop:
         }
         self.folder.write_evaluation(content, evaluation.episodes, evaluation.samples)
 
+    def _shown(self, logs: Mapping[str, float]) -> dict[str, str]:
+        """The values beside the progress bar, each with whose episodes it is of.
+
+        Held-out values are the policy's. Those of the episodes learned from are their player's.
+        """
+        player = self.trainer.experience.player
+        sources = {
+            "evaluation": "held-out",
+            "rollout": "rollout" if player == "policy" else player,
+            "data": "data",
+        }
+        keys = {f"{place}/{name}": f"{source} {name}" for place, source in sources.items() for name in SHOWN}
+        return {text: f"{logs[key]:.3f}" for key, text in keys.items() if key in logs}
+
     def _trackers(self) -> trackers.Trackers:
         first = self.trainer.updates + 1
         started = trackers.Started(self.folder.path, self.recipe.name, self.recipe.resolved(), first)
         with borrowed(self.trainer.key.child("trackers")):
             return trackers.Trackers(self.settings.trackers, started)
 
-    def _evaluate_first(self, sinks: trackers.Trackers) -> None:
-        """Evaluate before the first update; early stopping ignores this evaluation."""
+    def _evaluate_first(self, sinks: trackers.Trackers) -> dict[str, float]:
+        """Evaluate before the first update and return the logged values.
+
+        Early stopping ignores this evaluation.
+        """
         self.trainer.experience.seconds = {}
         logs = {"update": 0, "episodes": 0, **self._evaluate()[1]}
         self._log(logs, sinks)
+        return logs
 
     def _update(self, sinks: trackers.Trackers) -> dict[str, float]:
         """Make one update, with its evaluation, log lines and checkpoint; returns the logged values."""

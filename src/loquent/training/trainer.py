@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core import registry
+from loquent.core.agent import decoding_text
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.values import EMPTY, Record
@@ -92,6 +93,11 @@ class Trainer:
             only=only,
             groups=Groups(self.settings.groups, self.settings.seen, self.settings.split),
         )
+
+    @property
+    def decoding(self) -> str:
+        """How the policy chooses its answers in evaluation."""
+        return decoding_text(self.algorithm.agent(self.actor, True))
 
     def state(self) -> dict[str, Any]:
         """All that influences the future, except the policy's own weights."""

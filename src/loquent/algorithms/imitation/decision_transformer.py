@@ -82,6 +82,11 @@ class ConditionedAgent(LanguageModelAgent):
         super().__init__(model.policy, model.format, decoding, name=name)
         self.conditioning, self.target_return = _conditioning(model), target_return
 
+    @property
+    def decoding_text(self) -> str:
+        """The decoding settings, with the return that the model is conditioned on."""
+        return f"{super().decoding_text}, conditioned on a return of {self.target_return:g}"
+
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order."""
         with torch.no_grad():

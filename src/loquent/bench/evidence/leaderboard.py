@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.evidence.limits import limits
 from loquent.bench.evidence.rows import Row
 from loquent.bench.suite_schema import SMOKE, Suite
 from loquent.core.guards import json_files
 from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
+from loquent.files import final_evaluation
 from loquent.machine.version import __version__
+from loquent.report.ceiling import limits
 from loquent.statistics.tables import ARROWS, number, text_table
 
 FILE, PAGE = "leaderboard.json", "leaderboard.md"
@@ -48,6 +49,7 @@ class Entry:
     seeds: int | None = setting(None, "the number of runs behind the value", low=1)
     episodes: int | None = setting(None, "the episodes of each evaluation", low=1)
     rows: int | None = setting(None, "the different test rows among them", low=1)
+    decoding: str | None = setting(None, "how answers are chosen in evaluation, such as argmax")
     source: str = setting("", "a command or an address that leads to the run")
     loquent: str = setting("", "the version of Loquent")
 
@@ -153,6 +155,7 @@ def ours(suite: Suite, profile: str, rows: Mapping[str, Row]) -> list[Entry]:
                         seeds=interval.n,
                         episodes=max(1, row.episodes),
                         rows=max(1, row.rows),
+                        decoding=row.decoding,
                         source=f"loquent bench {suite.name} --profile {profile}",
                         loquent=__version__,
                     )
@@ -206,15 +209,29 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
                 number(entry.value) + ("" if entry.error is None else f" ± {number(entry.error)}"),
                 _shown(entry.by),
                 *_counts(entry),
+                _shown(entry.decoding or final_evaluation.NOT_RECORDED),
                 _shown(entry.data),
             ]
             for entry in board.ranked
         ]
         arrow = ARROWS[suite.columns[board.column].higher]
-        heads = ["", board.column.replace("_", " ") + arrow, "by", "seeds", "episodes", "rows", "task"]
+        heads = [
+            "",
+            board.column.replace("_", " ") + arrow,
+            "by",
+            "seeds",
+            "episodes",
+            "rows",
+            "decoding",
+            "task",
+        ]
         data = f"data {_shown(board.data)}" if board.data else "data that is not named"
         head = [f"## {board.task}"] if board.task != before else [f"### {board.task}, {data}"]
-        parts += ["", *head, "", text_table(heads, body)]
+        mixed = final_evaluation.decoding_note(
+            (f"{entry.method} by {entry.by}", entry.decoding or final_evaluation.NOT_RECORDED)
+            for entry in board.ranked
+        )
+        parts += ["", *head, "", text_table(heads, body), "", _shown(mixed)]
         before = board.task
     return "\n".join(parts) + "\n"
 

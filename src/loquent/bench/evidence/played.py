@@ -51,11 +51,11 @@ class Played:
         return {row: math.fsum(own) / len(own) for row, own in sums.items()}
 
     def error(self, key: str) -> float | None:
-        """The standard error of the mean, clustered by row; None for fewer than 2 rows."""
+        """The standard error of the mean, clustered by row; None if it is unknown."""
         present, rows = self._numbers(key)
         if not present:
             return None
-        error = outcomes.mean_and_error(key, present, rows)[1]
+        error = outcomes.mean_and_error(present, rows)[1]
         return None if math.isnan(error) else error
 
     def _numbers(self, key: str) -> tuple[list[float], list[str]]:

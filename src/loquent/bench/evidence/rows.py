@@ -10,11 +10,12 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from loquent.bench import published
-from loquent.bench.evidence.limits import cut, limits
 from loquent.bench.published import Figure
 from loquent.bench.suite_schema import Column, Suite
 from loquent.bench.work import Outcome
 from loquent.core.logged import value as measured
+from loquent.files import final_evaluation
+from loquent.report.ceiling import cut, limits
 from loquent.statistics import two_way
 from loquent.statistics.intervals import Interval, interval
 
@@ -51,6 +52,7 @@ class Row:
     by_row: Mapping[str, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     both: Mapping[str, Interval] = field(default_factory=dict)
     over_rows: Mapping[str, Interval] = field(default_factory=dict)
+    decoding: str = ""  # of the evaluations; "" without a run
 
     def error(self, column: str) -> float | None:
         """The standard error over rows of a single run's number.
@@ -86,6 +88,7 @@ def row(
         name=name,
         label=entry.label or name,
         task=", ".join(sorted({str(evaluation["task"]) for evaluation in evaluations.values()})),
+        decoding="; ".join(sorted({final_evaluation.decoding(own) for own in evaluations.values()})),
         n=len(evaluations),
         rows=max((_rows(runs[seed]) for seed in evaluations), default=0),
         episodes=max((int(evaluation["n"]) for evaluation in evaluations.values()), default=0),

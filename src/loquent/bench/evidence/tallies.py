@@ -90,19 +90,30 @@ class Mean:
 
 def tally(suite: Suite, rows: Mapping[str, Row]) -> tuple[Tallied, ...]:
     """All tallies of a suite, in its order."""
+    whole = suite.whole or suite
     return tuple(
-        Tallied(item, _corrected([_on_task(suite, item, table, rows) for table in _tables(suite, item)]))
+        Tallied(
+            item,
+            _corrected(
+                [_on_task(suite, item, table, rows) for table in _tables(suite, item)],
+                len(_tables(whole, item)),
+            ),
+        )
         for item in suite.tallies
     )
 
 
-def _corrected(tasks: Sequence[OnTask]) -> tuple[OnTask, ...]:
-    """The comparisons of a claim with their corrected p-values."""
+def _corrected(tasks: Sequence[OnTask], count: int = 0) -> tuple[OnTask, ...]:
+    """The comparisons of a claim with their p-values, corrected for at least `count` comparisons.
+
+    Tasks that `--only` leaves out count as p = 1.
+    """
     own = [None if task.step.difference is None else task.step.difference.p for task in tasks]
-    corrected = comparing.holm([1.0 if p is None else p for p in own])
+    known = [1.0 if p is None else p for p in own]
+    corrected = comparing.holm(known + [1.0] * (count - len(tasks)))
     return tuple(
         task if alone is None else replace(task, corrected=p)
-        for task, alone, p in zip(tasks, own, corrected, strict=True)
+        for task, alone, p in zip(tasks, own, corrected, strict=False)
     )
 
 
@@ -128,7 +139,7 @@ def means(suite: Suite, summary: Summary, rows: Mapping[str, Row]) -> list[Mean]
 
 def _tables(suite: Suite, item: Tally) -> list[Table]:
     """The tables with a cell of both methods."""
-    return [table for table in suite.task_tables if all(_cell(table, end) for end in (item.low, item.high))]
+    return [table for table in suite.task_tables if item.is_of(table)]
 
 
 def _cell(table: Table, method: str) -> str:

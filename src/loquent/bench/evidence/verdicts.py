@@ -245,8 +245,16 @@ def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
         first, second = (next(iter(cell.values())) for cell in cells)
         if (paired := compare_paired_rows(first, second)) is not None:
             return moved(paired, _mean(high, column) - _mean(low, column))
-    errors = [error for row in (low, high) if (error := row.error(column)) is not None]
+    errors = [error for row in (low, high) if (error := _error(row, column)) is not None]
     if len(errors) < 2:
         return None
     values = [_mean(row, column) for row in (low, high)]
     return compare_rows(values, errors, [low.rows, high.rows])
+
+
+def _error(row: Row, column: str) -> float | None:
+    """The standard error of a cell over its rows, which is 0 if all rows gave one number; None if unknown."""
+    cells = list(row.by_row.get(column, {}).values())
+    if len(cells) == 1 and len(cells[0]) > 1 and len(set(cells[0].values())) == 1:
+        return 0.0
+    return row.error(column)

@@ -12,7 +12,7 @@ from loquent.core import episode
 from loquent.core.guards import json_files
 from loquent.core.options import read
 from loquent.errors import BadModel, BadSetting
-from loquent.files import names
+from loquent.files import final_evaluation, names
 from loquent.files.run_folder import RunFolder
 from loquent.machine.version import __version__
 from loquent.models import serving
@@ -61,6 +61,8 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
         "format": name,
     }
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
+    evaluated = run_folder.evaluation() if run_folder.has_ended else {}
+    about["decoding"] = final_evaluation.decoding(evaluated)
     serving.write(folder, tokenizer, FORMATS[name](tokenizer), about, _histories(run_folder))
 
 

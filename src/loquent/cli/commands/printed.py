@@ -18,7 +18,7 @@ def scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
     Args:
         short: print the first 4 values of each metric only, and count the others.
     """
-    print(f"{line(evaluation['task'])}, {line(evaluation['split'])}, {final_evaluation.size(evaluation)}")
+    print(line(final_evaluation.heading(evaluation)))
     width = max((len(line(name)) for name in evaluation["values"]), default=0)
     owners, printed = evaluation.get("owners", {}) if short else {}, Counter[str]()
     for name, value in evaluation["values"].items():

@@ -81,7 +81,7 @@ def _ranked(
     print("token from the end   pairs    rows   Q above   target Q above")
     for place in places:
         shares = (
-            f"{share:.3f} ± {error:.3f}" if share is not None else "none"
+            "none" if share is None else f"{share:.3f}" + ("" if error is None else f" ± {error:.3f}")
             for share, error in ((place.online, place.online_error), (place.target, place.target_error))
         )
         print(f"{place.place:>18}  {place.n:>6}  {place.rows:>6}   " + "   ".join(shares))

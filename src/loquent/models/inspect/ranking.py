@@ -5,6 +5,7 @@ Source: arXiv:2206.11871 sec. 5, `q_rank_acc_-k` of the released code.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,7 +13,6 @@ from typing import Any
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.values import EMPTY
-from loquent.data.outcomes import share_error
 from loquent.errors import LoquentError
 from loquent.models.format.names import Format
 from loquent.models.inspect.readings import readings
@@ -40,7 +40,7 @@ class PlaceRanking:
     rows: int  # the number of different rows of the better episodes
     online: float | None  # the share by the online heads; None if n is 0
     target: float | None  # the share by the target heads
-    online_error: float | None  # `share_error`, clustered by the rows of both episodes of a pair
+    online_error: float | None  # the standard error, clustered by the rows of both episodes of a pair
     target_error: float | None
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +117,12 @@ def _share(pairs: Sequence[Compared], place: int, heads: int) -> tuple[float | N
     wins = [float(better[-place][heads] > other[-place][heads]) for better, other, _ in pairs]
     first, second = zip(*(rows for *_, rows in pairs), strict=True)
     share = sum(wins) / len(wins)
-    return share, share_error(share, crossed_number(wins, first, second))
+    return share, _error(share, crossed_number(wins, first, second))
+
+
+def _error(share: float, n: float) -> float | None:
+    """The standard error of a share of n independent pairs; None if they do not show their spread."""
+    return math.sqrt(share * (1 - share) / (n - 1)) if n > 1 and 0 < share < 1 else None
 
 
 def shared_states(

@@ -12,8 +12,7 @@ from loquent.recipes import Recipe
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
-from loquent.training.experience.played import player_of
-from loquent.training.experience.source import Experience, Parts
+from loquent.training.experience.source import Experience, Parts, player_of
 
 
 class LiveEpisodes(Experience):

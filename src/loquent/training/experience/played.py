@@ -6,13 +6,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from loquent.core.agent import make
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
 from loquent.errors import BadSetting
 from loquent.recipes import Recipe
 from loquent.rollout.loop import Game, play
-from loquent.training.experience.source import Batches
+from loquent.training.experience.source import Batches, player_of
 
 
 class Played(Batches):
@@ -58,10 +57,3 @@ class Played(Batches):
     @abstractmethod
     def summary(self, episodes: Sequence[Episode], batch: Any) -> dict[str, float]:
         """The logged values of the episodes of an update."""
-
-
-def player_of(parts: Any) -> Any:
-    """The agent that plays in training: the teacher, or the algorithm's own agent."""
-    if parts.source == "expert":
-        return make(parts.recipe.training.teacher or "expert", parts.task, place="training.teacher")
-    return parts.algorithm.agent(parts.actor, False)

@@ -22,6 +22,7 @@ class RecordedEpisodes(Batches):
     """Draws rows of a recording: each row once in a pass, and each pass in a new order."""
 
     recorded = True
+    player = "recorded episodes"
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)

@@ -7,9 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from loquent.core import registry
+from loquent.core.agent import make
 from loquent.core.algorithm import Algorithm
 from loquent.core.seeding import Key
 from loquent.core.task import Task
@@ -121,6 +123,11 @@ class Experience(ABC):
     def update(self) -> dict[str, float]:
         """Collect the experience of one update and let the algorithm learn; returns the logged values."""
 
+    @cached_property
+    def player(self) -> str:
+        """Who plays the episodes: "policy", "teacher NAME" or "recorded episodes"."""
+        return f"teacher {player_of(self.parts).name}" if self.parts.source == "expert" else "policy"
+
     def ends(self) -> Any:
         """The function from a turn to the ends of its tokens, for rewards per token; None without tokens."""
         return None
@@ -170,3 +177,10 @@ class Batches(Experience):
         with self.phase("learn"), products(self.actor.policy, learns=True):
             logs = self.algorithm.update(self.actor, batch)
             return {**logs, **self.algorithm.after_update(self.actor)}
+
+
+def player_of(parts: Parts) -> Any:
+    """The agent that plays in training: the teacher, or the algorithm's own agent."""
+    if parts.source == "expert":
+        return make(parts.recipe.training.teacher or "expert", parts.task, place="training.teacher")
+    return parts.algorithm.agent(parts.actor, False)

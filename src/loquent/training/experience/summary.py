@@ -93,13 +93,13 @@ def _outcomes(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> d
     """The means of `data.outcomes`, and the weighted mean of each reward.
 
     The weighted means add up to the mean return. The error of the success is clustered by row; episodes on a
-    single row have none.
+    single row, and episodes that all agree, have none.
     """
     columns = outcomes.columns(episodes, spec, weights)
     logs = {f"rollout/{name}": float(np.mean(column)) for name, column in columns.items()}
     if outcomes.SUCCESS in columns:
         rows = outcomes.rows(episodes, outcomes.SUCCESS)
-        _, error = outcomes.mean_and_error(outcomes.SUCCESS, columns[outcomes.SUCCESS], rows)
+        _, error = outcomes.mean_and_error(columns[outcomes.SUCCESS], rows)
         if not math.isnan(error):
             logs[f"rollout/{logged.SUCCESS_ERROR}"] = error
     return logs | {

@@ -1,0 +1,231 @@
+"""Every kind of HTML page opened in Chromium: it loads nothing, its charts have colours, a phone and the dark
+scheme show it, and it names no folder of the machine.
+"""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+import report_folders as made
+
+from loquent.bench import html, jobs, results
+from loquent.bench import suite as suites
+from loquent.bench.work import Outcome
+from loquent.preferences import over_optimization
+from loquent.preferences import page as reward_page
+from loquent.report import plot, write_report
+from loquent.report.groups import Point
+from loquent.statistics.resampling import Resampling
+from loquent.study import page as study_page
+from loquent.study.judgements import Judgements, Preference, Rating
+from loquent.study.summary import study
+
+KINDS = ("run", "runs", "plot", "suite", "study", "reward model")
+SHAPES = "svg[role=img] :is(path, circle, line, polyline, rect)"
+STYLES = f"""[...document.querySelectorAll('{SHAPES}')].map(shape => {{
+    const style = getComputedStyle(shape);
+    return [shape.tagName === 'line' ? 'none' : style.fill, style.stroke];  // a line has no inside
+}})"""
+CANVAS = """(async () => {
+    const chosen = document.querySelector('.plot');
+    if (!chosen) return null;
+    chosen.scrollIntoView({ behavior: 'instant', block: 'center' });
+    for (let i = 0; i < 100 && !chosen.querySelector('canvas'); i++) await new Promise(requestAnimationFrame);
+    await new Promise(requestAnimationFrame);
+    const canvas = chosen.querySelector('canvas');
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const found = {};
+    for (let i = 0; i < pixels.length; i += 4)
+        if (pixels[i + 3] > 200) {
+            const colour = `rgb(${pixels[i]}, ${pixels[i + 1]}, ${pixels[i + 2]})`;
+            found[colour] = (found[colour] || 0) + 1;
+        }
+    return found;
+})()"""
+TEXTS = """(() => {
+    const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+    const page = dark ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
+    const behind = node => {
+        for (; node; node = node.parentElement) {
+            const colour = getComputedStyle(node).backgroundColor;
+            if (!/rgba\\(.*, 0\\)/.test(colour)) return colour;
+        }
+        return page;
+    };
+    const found = new Set();
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const node = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || node.closest('script, title, desc, option, button')) continue;
+        const style = getComputedStyle(node);
+        found.add([node.closest('svg') ? style.fill : style.color, behind(node)].join(' on '));
+    }
+    return [...found];
+})()"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The file of each kind of page, by the kind."""
+    where = tmp_path_factory.mktemp("pages")
+    for seed in (0, 1):
+        made.run(where / "ppo" / f"seed-{seed}", seed=seed, updates=12, success=0.9 + seed / 10)
+    made.run(where / "nlpo", "reviews_nlpo", updates=12, shift=0.2)
+    files = {kind: where / f"{kind}.html" for kind in KINDS}
+    write_report([where / "nlpo"], files["run"])
+    write_report([where / "ppo", where / "nlpo"], files["runs"])
+    plot([where / "ppo"], ["rollout/success", "rollout/return"]).save(files["plot"])
+    files["suite"].write_text(html.page(suite_results()), encoding="utf-8")
+    files["study"].write_text(study_page.html(judged(), 0.95), encoding="utf-8")
+    files["reward model"].write_text(reward_page.html(NOTE), encoding="utf-8")
+    return files
+
+
+def suite_results():
+    """The results of a suite with curves and charts of means, with numbers of our own."""
+    suite = suites.load("grue")
+    plan = jobs.plan(
+        suite, Path("out"), "smoke", 1, {}, only=[name for name in suite.cells if "imdb" in name]
+    )
+    suite = suites.only(suite, [name for name in suite.cells if "imdb" in name])
+    values = {column.metric: 0.25 + i / 100 for i, column in enumerate(suite.columns.values())}
+    outcomes = {
+        job.key: Outcome(
+            job.key,
+            {
+                "values": {key: value + number / 100 for key, value in values.items()},
+                "errors": dict.fromkeys(values, 0.5),
+                "n": 9,
+                "rows": 9,
+                "task": "generation-v1",
+                "decoding": "greedy" if number % 2 else "sampled, temperature 1",
+            },
+        )
+        for number, job in enumerate(plan.jobs)
+    }
+    found = results.collect(suite, "smoke", 1, plan, outcomes)
+    points = tuple(Point(float(i), 0.9 + i / 100, 0.6, 1.2 + i / 100, 2) for i in range(1, 6))
+    curves = {drawing.title: dict.fromkeys(drawing.cells, points) for drawing in suite.figures}
+    return dataclasses.replace(found, curves=curves, ends=dict.fromkeys(curves, (0.0, 1.0)))
+
+
+def judged():
+    """A study with ratings and preferences."""
+    ratings = tuple(
+        Rating(f"r{i}", rater, system, "coherence", float(1 + (i + len(system) + len(rater)) % 5))
+        for i in range(6)
+        for rater in ("ann", "robert")
+        for system in ("ppo", "nlpo")
+    )
+    preferences = tuple(
+        Preference(f"r{i}", "ann", "ppo", "nlpo", "preference", "first" if i % 3 else "second")
+        for i in range(12)
+    )
+    return study(Judgements(ratings, preferences), Resampling(resamples=100))
+
+
+BOUNDS = {"low": 0.7, "high": 0.9}
+NOTE = {
+    "objective": "bradley_terry",
+    "pairs": {"judgements": 10, "training": 6, "held_out": 3, "undecided": 1, "left_out": 0},
+    "training_accuracy": 0.9,
+    "history": [{"epoch": i, "loss": 0.7 / i, "held_out_loss": 0.8 / i} for i in (1, 2, 3)],
+    "quality": {
+        "accuracy": 0.8, "accuracy_bounds": BOUNDS, "roc_auc": 0.85, "roc_auc_bounds": BOUNDS, "pairs": 3,
+        "calibration_error": 0.1, "loss": 0.5, "prompts": 3,
+        "reliability": [
+            {"low": 0.5 + i / 4, "high": 0.75 + i / 4, "n": 2, "mean": 0.6 + i / 4, "share": 0.5 + i / 3}
+            for i in (0, 1)
+        ],
+    },
+}  # fmt: skip
+
+
+def channels(colour):
+    return [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+
+
+def contrast(one, two):
+    """The contrast of two colours (WCAG 2.2)."""
+
+    def luminance(colour):
+        parts = [part / 255 for part in channels(colour)]
+        r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    bright, dim = sorted((luminance(one), luminance(two)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+def is_colourful(colour):
+    return colour.startswith("rgb") and max(channels(colour)) - min(channels(colour)) > 60
+
+
+def problems(tab, page, *, width, dark):
+    """What is wrong with an open page, in words."""
+    tab.open(page, width=width, dark=dark)
+    found = [
+        f"asks for {url}" for url in tab.requests if url != page.resolve().as_uri() and url[:5] != "data:"
+    ]
+    styles, canvas = tab.value(STYLES), tab.value(CANVAS)
+    colours = {colour for pair in styles for colour in pair} | set(canvas or ())
+    found += ["a shape is black"] * any("rgb(0, 0, 0)" in pair for pair in styles)
+    found += ["nothing has a colour"] * (not any(map(is_colourful, colours)))
+    texts = [text.split(" on ") for text in tab.value(TEXTS)]
+    found += [f"{text} on {paper} is hard to read" for text, paper in texts if contrast(text, paper) < 4.5]
+    papers = {paper for _, paper in texts}
+    lines = {
+        colour for pair in styles for colour in pair if is_colourful(colour) and not colour.startswith("rgba")
+    }
+    found += [
+        f"a line of {line} cannot be seen on {paper}"
+        for line in lines
+        for paper in papers
+        if contrast(line, paper) < 2.5
+    ]
+    wide = tab.value("document.documentElement.scrollWidth")
+    found += [f"it is {wide} wide"] * (wide > width)
+    return found + [f"the console says {message}" for message in tab.messages]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_shows_its_charts_everywhere_and_loads_nothing(tab, pages, kind):
+    for width, dark in ((1280, False), (1280, True), (375, False), (375, True)):
+        assert problems(tab, pages[kind], width=width, dark=dark) == [], (width, dark)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_page_names_a_folder_of_the_machine(pages, kind):
+    text = pages[kind].read_text(encoding="utf-8")
+    for folder in (pages[kind].parent, Path(html.__file__).parents[2], Path.home(), Path(sys.prefix)):
+        assert str(folder) not in text
+
+
+def test_what_is_wrong_with_a_page_is_seen(tab, tmp_path):
+    """Without the style sheet curves are black blocks, as on pages of suites once."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<body><svg role=img width=900 height=50><path d='M0 0L40 40L80 0'/></svg>"
+        "<p style='color: #bbb'>dim</p><script>console.log('woe')</script>"
+    )
+    found = problems(tab, bad, width=375, dark=False)
+    assert found[0] == "a shape is black"
+    assert found[1] == "nothing has a colour"
+    assert any("rgb(187, 187, 187) on rgb(255, 255, 255) is hard to read" in text for text in found)
+    assert any(text.startswith("it is 9") for text in found)
+    assert any("woe" in text for text in found)
+
+
+def test_the_figure_of_over_optimisation_opens_by_itself(tab, tmp_path):
+    points = [over_optimization.Point(i, i / 2, i / 10, 0.5 - i / 20) for i in range(1, 6)]
+    figure = tmp_path / "figure.svg"
+    figure.write_text(over_optimization.figure({"run": points}, {}), encoding="utf-8")
+    tab.open(figure)
+    assert tab.requests == [figure.resolve().as_uri()]
+    assert tab.messages == []
+    strokes = tab.value(
+        "[...document.querySelectorAll('polyline')].map(line => getComputedStyle(line).stroke)"
+    )
+    assert len(strokes) == 2
+    assert all(map(is_colourful, strokes))
