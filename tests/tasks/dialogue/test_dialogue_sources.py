@@ -126,7 +126,7 @@ def test_answers_keep_their_spaces_for_the_reward(tmp_path):
     write(tmp_path / "progress", "train_rank_reward_cache1.json", [[0.0, *[0.25] * 4, *[0.0] * 6]])
     seats = {"answerer": RECORDED, "judge": RECORDED, "progress": str(tmp_path / "progress")}
     task = world(tmp_path / "visdial" / "train.json", yes_no="hard", percentile=1.0, **seats)
-    assert [answer for _, answer in visdial.read(tmp_path / "visdial" / "train.json")[0]["dialog"]][0] == "yes "
+    assert task.rows("train")[0]["dialog"][0] == ("is it?", "yes ")
     [game] = play(task, games(task.rows("train")), make(RECORDED, task), seed=0, split="train")
     assert [turn.rewards["yes_no"] for turn in game.turns if turn.seat == "agent"] == [0.0, 1.0, 0.0, 1.0]
 
