@@ -119,9 +119,9 @@ def test_the_snap_of_circles_depends_on_the_place():
 @pytest.mark.parametrize(
     ("neighbour", "place", "size", "number", "paper", "legacy"),
     [
-        # Both polygons have an edge whose normal is at 126.5625 degrees, so several pairs of points are equally
-        # near, and their truncated differences are (-1, 2) and (-2, 1). The rounding of the coordinates chooses
-        # by the place in the picture. All moves are those of shapely 2.2, which the released code calls.
+        # Both polygons have an edge whose normal is at 126.5625 degrees, so several pairs of points are
+        # equally near, and their truncated differences are (-1, 2) and (-2, 1). The rounding of the
+        # coordinates chooses by the place in the picture. All moves are those of shapely 2.2.
         ((75, 39, 10), (80, 20), 20, 0, (78, 21), (78, 21)),
         ((75, 39, 10), (80, 20), 20, 2, (79, 22), (79, 22)),
         ((11, 55, 30), (40, 80), 10, 1, (37, 77), (37, 77)),
