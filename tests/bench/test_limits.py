@@ -40,6 +40,10 @@ SHARES = 0.0, 1.0
         ("kl/reference", (0.0, math.inf)),
         ("return", EVERYTHING),
         ("reward/sentiment", EVERYTHING),  # of several turns
+        ("reward/upvotes", (-1.0, 1.0)),
+        ("reward/toxicity", (0.0, 2.0)),
+        ("reward/noised_toxicity", (0.0, 2.0)),
+        ("reward/upvotes_of_mine", EVERYTHING),
         ("judges", EVERYTHING),
     ],
 )

@@ -1,6 +1,7 @@
 """An extended run equals, bit for bit, the run that had all its updates from the start."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,9 +11,10 @@ from loquent.bench.seeds import train_seeds
 from loquent.cli import main as cli
 from loquent.core import episode, registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
-from loquent.errors import BadCheckpoint, BadSetting, Damaged
+from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
 from loquent.rollout.loop import games, play
+from loquent.training import identity
 from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
@@ -136,6 +138,18 @@ def test_other_changes_are_refused(short, override, message):
     with pytest.raises(BadSetting, match=message):
         extended(short, [override])
     assert short.files.has_ended
+
+
+@pytest.mark.parametrize("learner", ["ppo", "sb3/ppo"])
+def test_model_path_is_named_where_it_is_read(learner):
+    """A learner without a language model ignores it, so a new run would begin from nothing."""
+    recipe = recipe_of(learner, None)
+    with pytest.raises(BadSetting, match=r"train a new run.*loquent train") as changed:
+        extended(SimpleNamespace(recipe=recipe, folder="runs/a"), ["algorithm.gamma=0.5"])
+    now = identity.settings(recipe)
+    with pytest.raises(AnotherRun, match="start a new run in another folder") as differs:
+        identity.compare({"settings": {**now, "algorithm.gamma": 0.5}}, {"settings": now})
+    assert ["model.path" in str(error.value) for error in (changed, differs)] == [learner == "ppo"] * 2
 
 
 def test_fewer_updates_are_refused(short, tmp_path):

@@ -44,6 +44,9 @@ BY_NAME = RANGES | {  # by the beginning of a key, up to a slash or hyphen
     "intent_accuracy": SHARES,
     "kl": (0.0, math.inf),
     "perplexity": (1.0, math.inf),
+    "reward/toxicity": (0.0, 2.0),  # of the task `comments`, as the next two
+    "reward/noised_toxicity": (0.0, 2.0),
+    "reward/upvotes": (-1.0, 1.0),
 }
 EVERYTHING = -math.inf, math.inf
 Found = TypeVar("Found", bound=Interval)

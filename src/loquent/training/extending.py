@@ -6,7 +6,7 @@ from loquent import recipes
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
 from loquent.files.run_folder import RunFolder
-from loquent.recipes import Recipe
+from loquent.recipes import Recipe, kinds
 from loquent.training import checkpoint
 from loquent.training.run import Run
 
@@ -27,10 +27,12 @@ def extended(run: Run, overrides: list[str]) -> Recipe:
     recipe = run.recipe
     for item in overrides:
         if item.partition("=")[0].strip() != SETTING:
+            has_model = "model" not in kinds.unused_sections(recipe.algorithm)
+            command = f"loquent train {recipe.name}"
+            new = f" from it: {command} model.path={run.folder}" if has_model else f": {command}"
             raise BadSetting(
                 f"{item!r:.100} cannot change in a run that is resumed; only {SETTING} can. To train with "
-                f"other settings, train a new run from it: "
-                f"loquent train {recipe.name} model.path={run.folder}"
+                f"other settings, train a new run{new}"
             )
     longer = recipe.replace(*overrides) if overrides else recipe
     check(run.files, recipe, longer.training.updates)

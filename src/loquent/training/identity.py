@@ -14,7 +14,7 @@ from loquent.core.task import Task
 from loquent.core.values import digest
 from loquent.data import content
 from loquent.errors import AnotherRun, BadSetting, UnknownName
-from loquent.recipes import Recipe
+from loquent.recipes import Recipe, kinds
 from loquent.recipes.sections import TrainingSettings
 from loquent.training.evaluate import held_out
 
@@ -109,9 +109,10 @@ def _other_settings(saved: Any, now: Mapping[str, Any]) -> str:
     """The refusal of a state with other settings."""
     if not isinstance(saved, Mapping):
         return f"its settings are {shown(saved)}; another version of Loquent wrote it: train it again"
+    has_model = "model" not in kinds.unused_sections(now["algorithm.kind"])
     return (
         f"its settings differ: {differences(saved, now)}; a resumed run keeps its settings. To train with "
-        "other settings, start a new run in another folder, with model.path=RUN"
+        f"other settings, start a new run in another folder{', with model.path=RUN' if has_model else ''}"
     )
 
 

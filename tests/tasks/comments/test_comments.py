@@ -126,6 +126,12 @@ def test_a_second_comment_is_refused():
         task.act(judged(task, "a", "0", "1")[1], "b")
 
 
+def test_line_breaks_of_a_comment_survive():
+    step = world().act(world().start(world().rows("test")[0], Key(0)), "  one\n\ntwo  words \n")
+    assert step.observation.fields["comment"] == "one\n\ntwo  words"
+    assert step.observation.text == "one\n\ntwo  words\n"
+
+
 def test_the_post_can_be_hidden():
     for parent in (True, False):
         task = world(parent=parent)
@@ -159,7 +165,7 @@ def test_options_are_checked(options):
 # the built-in world
 
 
-def test_no_post_stands_in_two_splits_and_no_template_surprises():
+def test_no_text_stands_in_two_splits_and_no_template_surprises():
     splits = posts.splits()
     assert {name: len(rows) for name, rows in splits.items()} == {
         "train": 8000,
@@ -168,6 +174,9 @@ def test_no_post_stands_in_two_splits_and_no_template_surprises():
     }
     parents = [{row["parent"] for row in rows} for rows in splits.values()]
     assert sum(map(len, parents)) == len(set.union(*parents)) == 6000
+    comments = [{row["comment"] for row in rows} for rows in splits.values()]
+    assert sum(map(len, comments)) == len(set.union(*comments))
+    assert len(comments[0]) == 5263  # train repeats itself
     shares = Counter(row["label"] for row in splits["train"])
     assert all(0.2 < shares[label] / 8000 < 0.45 for label in labels.LABELS)
     assert not any("{" in row["comment"] for row in splits["train"])

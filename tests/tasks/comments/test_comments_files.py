@@ -29,14 +29,32 @@ def test_the_release(tmp_path):
     folder = released(tmp_path)
     found = [row for split in ("train", "validation", "test") for row in world(folder).rows(split)]
     assert len({row.id for row in found}) == len(found) == 40
-    row = next(row for row in found if row["comment"] == "negative 3, more")
+    row = next(row for row in found if row["comment"] == "negative 3,\nmore")
     assert (row["score"], row["parent"]) == (-5, "post 3")
     for name, numbers in (("train", range(30)), ("eval", range(30, 35)), ("test", range(35, 40))):
         (folder / f"{name}_idxs.json").write_text(json.dumps(list(numbers)))
     task = world(folder, limit=0, parent=True)
     home.load.cache_clear()
     assert [len(task.rows(split)) for split in ("train", "validation", "test")] == [30, 5, 5]
-    assert task.rows("test")[0]["comment"] == "negative 15, more"
+    assert task.rows("test")[0]["comment"] == "negative 15,\nmore"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("train.csv", 'comment,parent,score\n" a\r\nb  c ","p\nq ",1\n'),
+        ("train.jsonl", json.dumps({"comment": " a\nb  c ", "parent": "p\nq ", "score": 1})),
+    ],
+)
+def test_line_breaks_of_comments_survive(tmp_path, name, content):
+    """The released code takes the cells as they are; only outer space is no part of a comment."""
+    (tmp_path / name).write_text(content)
+    task = world(tmp_path / name, moderator="", voter="comments/recorded")
+    [row] = task.rows("train")
+    assert (row["comment"], row["parent"]) == ("a\nb  c", "p\nq")
+    [played] = play(task, games([row]), make("comments/recorded", task), seed=0)
+    assert [turn.text for turn in played.turns if turn.seat == "agent"] == ["a\nb  c"]
+    assert played.rewards["upvotes"] == 1.0, "the voter knows the comment by its lines"
 
 
 def test_whole_numbers_of_tables_with_missing_cells(tmp_path):

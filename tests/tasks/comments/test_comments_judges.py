@@ -112,7 +112,11 @@ def test_levels_are_added_and_decided():
     assert label_of(Record(), "here")(Opinion({"LABEL_0": 0.1, "LABEL_1": 0.9})) == "1"
     with pytest.raises(BadSetting, match="here: its label 'nice'"):
         label_of(Record(), "here")(Opinion({"nice": 1.0}))
-    assert vote_of("good", "here")(Opinion({"good": 0.5, "bad": 0.5})) == "-1"
+
+
+@pytest.mark.parametrize(("probability", "vote"), [(0.4999, "-1"), (0.5, "1"), (0.5001, "1")])
+def test_a_probability_of_a_half_is_an_upvote_as_in_the_released_code(probability, vote):
+    assert vote_of("good", "here")(Opinion({"good": probability, "bad": 1 - probability})) == vote
 
 
 TOXIC = Record(toxic=2, severe_toxic=2, obscene=1, threat=2, insult=1, identity_hate=2)

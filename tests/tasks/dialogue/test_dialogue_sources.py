@@ -119,6 +119,18 @@ def test_recorded_dialogues_are_replayed_with_their_rewards(folder):
     assert game.ended == "found"
 
 
+def test_answers_keep_their_spaces_for_the_reward(tmp_path):
+    """The released rule compares the answer of the file with "yes": "yes " is not equal."""
+    rounds = [{"question": " is it?", "answer": answer} for answer in ("yes ", "yes", " no", "No")]
+    write(tmp_path / "visdial", "train.json", [{"caption": "a", "dialog": rounds}])
+    write(tmp_path / "progress", "train_rank_reward_cache1.json", [[0.0, *[0.25] * 4, *[0.0] * 6]])
+    seats = {"answerer": RECORDED, "judge": RECORDED, "progress": str(tmp_path / "progress")}
+    task = world(tmp_path / "visdial" / "train.json", yes_no="hard", percentile=1.0, **seats)
+    assert task.rows("train")[0]["dialog"][0] == ("is it?", "yes ")
+    [game] = play(task, games(task.rows("train")), make(RECORDED, task), seed=0, split="train")
+    assert [turn.rewards["yes_no"] for turn in game.turns if turn.seat == "agent"] == [0.0, 1.0, 0.0, 1.0]
+
+
 def test_eleven_episodes_of_a_dialogue_stop_at_every_prefix(folder):
     seats = {"answerer": RECORDED, "judge": RECORDED, "progress": str(folder / "progress")}
     task = world(folder / "visdial", mode="agent_stops", **seats)

@@ -10,6 +10,7 @@ from harvard import cursors, play, start, task
 import loquent
 from loquent import Key
 from loquent.conformance.check import check
+from loquent.core.agent import Question, make
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting, EpisodeOver
 from loquent.tasks.reading.corpus import builtin
@@ -145,6 +146,47 @@ def test_i_15_and_e_8_a_question_of_stop_words_has_no_search():
         step = start(world, question="What is it?")
         assert step.observation.legal == legal
         assert play(world, step, "stop")[0].ended == "stopped"
+
+
+@pytest.fixture
+def words(tmp_path):
+    (tmp_path / "words.txt").write_text("what\nIN\nthe\nharvard\n?\n's\n")
+    return tmp_path / "words.txt"
+
+
+def test_stop_words_of_a_file_are_the_only_ones(words):
+    world = task(stop_words=str(words), queries="question+memory")
+    step = start(world)
+    assert step.state.game.queries == ("was", "endowment", "total", "2011")
+    assert step.observation.fields["queries"][4:] == ("has", "largest", "university", "world")
+    agent = make("reading/words_in_order", world)
+    assert agent.words(Question("0", (), step.observation, Key(0))) == step.state.game.queries
+    built_in = {"queries": "vocabulary", "limit": 20}
+    assert {"the", "after", "."}.isdisjoint(loquent.task("reading", **built_in).actions.words)
+    vocabulary = loquent.task("reading", stop_words=str(words), **built_in).actions.words
+    assert {"the", "after", "."} & set(vocabulary) == {"after", "."}
+    words.write_text("was\n")
+    assert start(task(stop_words=str(words))).state.game.queries[:2] == ("what", "the"), "a changed file"
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"", "empty"),
+        (b"a\n\nb\n", ":2: .*one word"),
+        (b"a\nof the\n", ":2: .*'of the'"),
+        (b"\xff\n", "UTF-8"),
+    ],
+)
+def test_bad_files_of_stop_words_are_named(words, content, error):
+    words.write_bytes(content)
+    with pytest.raises(BadRow, match=error):
+        task(stop_words=str(words))
+
+
+def test_a_file_of_stop_words_that_is_not_there_is_named(words):
+    with pytest.raises(BadSetting, match=r"stop_words = .*no such file"):
+        task(stop_words=f"{words}.txt")
 
 
 def test_i_17_the_rewards_have_no_further_transition():

@@ -129,6 +129,30 @@ def test_i_23_the_vector_environment_of_gymnasium():
         gymnasium.make_vec("loquent/Reading-v0", 2, vectorization_mode="vector_entry_point", mod="hard")
 
 
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+def test_make_vec_takes_the_form_and_the_view_in_both_modes(mode):
+    envs = gymnasium.make_vec(
+        "loquent/Reading-v0", 2, vectorization_mode=mode, form="index", view="text", limit=20
+    )
+    texts, _ = envs.reset(seed=0)
+    assert [text[:10] for text in texts] == ["Question: "] * 2
+    assert int(envs.single_action_space.n) == 3 + 256
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"form": "text"}, "form = 'text': .*'index'.*vectorization_mode"),
+        ({"view": "dict"}, "view = 'dict': .*'text'.*vectorization_mode"),
+    ],
+)
+def test_forms_and_views_that_many_games_lack_are_named(arguments, words):
+    with pytest.raises(BadSetting, match=words):
+        gymnasium.make_vec(
+            "loquent/Reading-v0", 2, vectorization_mode="vector_entry_point", limit=20, **arguments
+        )
+
+
 def test_the_vector_environment_refuses_what_it_cannot_play():
     for options in ({"queries": "any"}, {"answer_phase": True}):
         with pytest.raises(BadSetting):

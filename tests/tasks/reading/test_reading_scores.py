@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 import loquent
 from loquent.core.agent import make
+from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.tasks.reading import games
 from loquent.tasks.reading.corpus.tokens import lowered
 from loquent.tasks.reading.measures import better_when_larger, summary
 from loquent.tasks.reading.scores import exact_match, f1, holds, needles, spans
@@ -109,7 +111,7 @@ def test_i_12_the_identity_of_f1_info():
     found = evaluate_agent(world, make("reading/words_in_order", world), split="test", episodes=120)
     ended = [(world.row("test", episode.row), episode.turns[-1].observation) for episode in found.episodes]
     rest = [pair for pair in ended if not pair[1].fields["sufficient"]]
-    all_, others = summary(ended, 20), summary(rest, 20)
+    all_, others = summary(ended, 20, world.score), summary(rest, 20, world.score)
     share = all_["sufficient"]
     assert 0.1 < share < 0.9
     assert all_["f1"] == pytest.approx(share * all_["f1_info"] + (1 - share) * others["f1"])
@@ -118,13 +120,17 @@ def test_i_12_the_identity_of_f1_info():
     assert "f1_info" not in others
 
 
+def by_answers(row, answer):
+    return f1(answer, row["answers"]), exact_match(answer, row["answers"])
+
+
 def test_the_summary_by_hand():
     world = task(answer_phase=True)
     row = start(world)
-    games = [("ctrl+f 2011", "ctrl+f 2011", "stop", "$28 billion"), (*["next"] * 20, "nothing")]
+    played = [("ctrl+f 2011", "ctrl+f 2011", "stop", "$28 billion"), (*["next"] * 20, "nothing")]
     fields = Row("x", Record(answers=("$32 billion",)))
-    ended = [(fields, play(world, row, *game)[-1].observation) for game in games]
-    assert summary(ended, 20) == {
+    ended = [(fields, play(world, row, *game)[-1].observation) for game in played]
+    assert summary(ended, 20, by_answers) == {
         "sufficient": 1.0,
         "steps_mean": 11.5,
         "stop_rate": 0.5,
@@ -135,12 +141,18 @@ def test_the_summary_by_hand():
         "steps_mean_penalised": 11.5,
         "f1_info": 0.25,
     }
-    assert summary([ended[0]], 20)["steps_mean_penalised"] == 3
+    assert summary([ended[0]], 20, by_answers)["steps_mean_penalised"] == 3
     wrong = play(world, row, "next", "stop", "nothing")[-1].observation
-    assert summary([(fields, wrong)], 20)["steps_mean_penalised"] == 20
-    assert summary([(fields, wrong)], 20)["steps_mean"] == 2
-    assert set(better_when_larger(summary(ended, 20))) == {"sufficient", "found_rate", "f1", "em", "f1_info"}
-    assert summary([], 20) == {}
+    assert summary([(fields, wrong)], 20, by_answers)["steps_mean_penalised"] == 20
+    assert summary([(fields, wrong)], 20, by_answers)["steps_mean"] == 2
+    assert set(better_when_larger(summary(ended, 20, by_answers))) == {
+        "sufficient",
+        "found_rate",
+        "f1",
+        "em",
+        "f1_info",
+    }
+    assert summary([], 20, by_answers) == {}
 
 
 def test_searches_are_counted_with_their_queries():
@@ -150,3 +162,62 @@ def test_searches_are_counted_with_their_queries():
     searched = [step.observation.fields["searched"] for step in steps]
     assert searched == [("2011",)] * 3 + [("2011", "harvard")] * 2
     assert (steps[-1].observation.fields["searches"], steps[-1].observation.fields["hits"]) == (2, 2)
+
+
+def rewards(world, row, answer):
+    step = world.act(world.start(row, Key(0)), "stop")
+    return dict(world.act(step, answer).rewards)
+
+
+@pytest.mark.parametrize("answer", ["£ 76 million", "£76 million", "the £76 Million."])
+def test_an_answer_and_the_golds_are_tokenised_the_same_way(answer):
+    world = loquent.task("reading", source="samples", answer_phase=True, reward="f1")
+    row = world.row_from(
+        {"context": "He won £76 million. End.", "question": "what ?", "answers": ["£76 million"]}
+    )
+    found = rewards(world, row, answer)
+    assert (found["f1"], found["em"]) == (1.0, 1.0)
+    assert rewards(world, row, "76 million")["f1"] == pytest.approx(0.8)  # 2 of 2 words, and 2 of 3
+    step = world.act(world.start(row, Key(0)), "stop")
+    assert world.expert(step.state) == "£ 76 million", "the oracle answers in tokens, as a pointer must"
+    step = world.act(step, answer)
+    assert dict(world.measure([(row, step.observation)]))["f1"] == 1.0
+
+
+def test_an_answer_inside_a_token_may_be_the_token_or_the_answer():
+    world = loquent.task("reading", source="samples", answer_phase=True)
+    row = world.row_from(
+        {"context": "It lasted from 1854–1856 in all.", "question": "when ?", "answers": ["1854"]}
+    )
+    assert [rewards(world, row, text)["em"] for text in ("1854–1856", "1854", "1856")] == [1.0, 1.0, 0.0]
+
+
+def test_tokenised_rows_are_compared_by_their_own_tokens():
+    world = loquent.task("reading", source="samples", answer_phase=True)
+    fields = {"context": "It cost £76 in all .", "question": "what ?", "answers": ["£76"], "tokenised": True}
+    row = world.row_from(fields)
+    assert [rewards(world, row, text)["em"] for text in ("£76", "£ 76")] == [1.0, 0.0]
+
+
+def pointed(world, row):
+    """The score of the tokens of the first answer, as a perfect pointer says them."""
+    return world.score(row, games.golds(row.fields, world.game(row).document)[0])
+
+
+def test_a_perfect_pointer_is_always_right():
+    world = loquent.task("reading", answer_phase=True)
+    every = (row for split in ("train", "validation", "test") for row in world.rows(split))
+    assert {pointed(world, row) for row in every} == {(1.0, 1.0)}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [("squad", "squad_v1.1"), ("newsqa", "newsqa_standin_onestopqa/split_data")],
+)
+@pytest.mark.filterwarnings("ignore::loquent.core.settings.Remark")
+def test_a_perfect_pointer_is_always_right_on_real_data(beside, source, path):
+    world = loquent.task("reading", source=source, path=str(beside / "data" / path), splitter="whole")
+    every = [row for split in ("train", "validation", "test") for row in world.rows(split)]
+    assert len(every) > 500
+    assert {pointed(world, row) for row in every} == {(1.0, 1.0)}

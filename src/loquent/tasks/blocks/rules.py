@@ -71,7 +71,7 @@ def snapped(box: Box, item: Item, number: int, legacy: bool) -> Item:
                 nearest, least = other, distance
     if nearest is None:
         return item
-    if legacy and shape == nearest.shape == 0:
+    if shape == nearest.shape == 0:
         place = PITCH * number
         move_x, move_y = snap_of_circles(
             kind, place + x, y, KIND[0, nearest.size], place + nearest.x, nearest.y

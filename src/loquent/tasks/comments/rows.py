@@ -1,7 +1,7 @@
 """The rows of comments: built-in ones, or files in several forms.
 
 A row has `parent` ("" where the file has none), `comment`, and what the file has of `score` (an integer),
-`label` (0, 1 or 2) and `emotions`.
+`label` (0, 1 or 2) and `emotions`. Texts keep their line breaks and inner spaces, as in the released code.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _fields(values: Mapping[str, Any], path: Path, line: int) -> Record:
             file=path,
             line=line,
         )
-    found: dict[str, Any] = {"parent": " ".join(parent.split()), "comment": " ".join(comment.split())}
+    found: dict[str, Any] = {"parent": parent.strip(), "comment": comment.strip()}
     if values.get("score") is not None:
         found["score"] = _integer(values["score"], path, line)
     if values.get("label") is not None:

@@ -83,7 +83,7 @@ class Comments(Task):
 
     def read(self, state: State, text: str) -> str | float | Invalid:
         """A comment is the text without outer space; a label is 0, 1 or 2; a vote is 1, +1 or -1."""
-        line = " ".join(text.split())
+        line = text.strip()
         if state.stage == MODERATING:
             return float(line) if line in ("0", "1", "2") else Invalid(NO_LABEL, text)
         if state.stage == VOTING:

@@ -12,7 +12,7 @@ from loquent.core.values import Record
 from loquent.tasks.reading.commands import SEARCH, text_of
 from loquent.tasks.reading.corpus import stopwords, tokens
 from loquent.tasks.reading.corpus.documents import Document, document, joined
-from loquent.tasks.reading.scores import needles
+from loquent.tasks.reading.scores import exact_match, f1, needles
 
 KEPT = 1 << 17  # games that are kept in memory
 
@@ -24,6 +24,10 @@ class Game:
     asked: the question as its source has it. question: its tokens in lower case, with spaces between them.
     queries: the question's tokens that may be queries, each once, in order.
     golds: the right answers as their source has them.
+    answers: the right answers as tokens, by which an answer is scored: the tokens that an answer touches,
+        and its own tokens, which differ where it begins or ends inside a token.
+    tokenised: whether the tokens of the source stand between spaces.
+    stop_words: the words that are no queries, as in `stopwords.is_query`.
     needles: what a normalised memory must contain to be sufficient (`scores.needles`).
     legal: the texts of the plain commands, and of the searches for the queries.
     """
@@ -33,26 +37,62 @@ class Game:
     question: str
     queries: tuple[str, ...]
     golds: tuple[str, ...]
+    answers: tuple[str, ...]
+    tokenised: bool
+    stop_words: frozenset[str] | None
     needles: tuple[str, ...]
     legal: tuple[str, ...]
 
 
 @lru_cache(maxsize=KEPT)
-def game(fields: Record, splitter: str, match: str, plain: tuple[str, ...], slots: int) -> Game:
+def game(
+    fields: Record,
+    splitter: str,
+    match: str,
+    plain: tuple[str, ...],
+    slots: int,
+    stop_words: frozenset[str] | None = None,
+) -> Game:
     """The game of a row; equal arguments give the same object.
 
     Args:
         plain: the commands without a query. slots: the most searches in `legal`.
+        stop_words: as in `stopwords.is_query`.
 
     Raises:
         ValueError: the paragraph has no sentence.
     """
-    paragraph = document(fields["context"], fields["places"], fields["tokenised"], splitter)
-    asked = fields["question"]
-    words = tuple(asked.lower().split()) if fields["tokenised"] else tokens.lowered(asked)
-    queries, found = stopwords.queries(words), needles(golds(fields, paragraph), match)
-    legal = searches(plain, queries, slots)
-    return Game(paragraph, asked, " ".join(words), queries, fields["answers"], found, legal)
+    tokenised, asked, texts = fields["tokenised"], fields["question"], fields["answers"]
+    paragraph = document(fields["context"], fields["places"], tokenised, splitter)
+    question, covered = as_tokens(asked, tokenised), golds(fields, paragraph)
+    queries = stopwords.queries(question.split(" "), stop_words)
+    return Game(
+        document=paragraph,
+        asked=asked,
+        question=question,
+        queries=queries,
+        golds=texts,
+        answers=tuple(dict.fromkeys(as_tokens(text, tokenised) for text in (*covered, *texts))),
+        tokenised=tokenised,
+        stop_words=stop_words,
+        needles=needles(covered, match),
+        legal=searches(plain, queries, slots),
+    )
+
+
+def as_tokens(text: str, tokenised: bool) -> str:
+    """The tokens of a text in lower case, with single spaces between them.
+
+    Args:
+        tokenised: whether they stand between spaces already.
+    """
+    return " ".join(text.lower().split() if tokenised else tokens.lowered(text))
+
+
+def score(game: Game, answer: str) -> tuple[float, float]:
+    """F1 and exact match of an answer, whose tokens are compared with those of the right answers."""
+    text = as_tokens(answer, game.tokenised)
+    return f1(text, game.answers), exact_match(text, game.answers)
 
 
 def golds(fields: Record, paragraph: Document) -> list[str]:
@@ -79,17 +119,17 @@ def searches(plain: tuple[str, ...], queries: tuple[str, ...], size: int) -> tup
 
 
 @lru_cache(maxsize=KEPT)
-def queries_of(sentence: str) -> tuple[str, ...]:
+def queries_of(sentence: str, stop_words: frozenset[str] | None) -> tuple[str, ...]:
     """The tokens of a sentence that may be queries, each once, in order."""
-    return stopwords.queries(sentence.split(" "))
+    return stopwords.queries(sentence.split(" "), stop_words)
 
 
-def with_memory(queries: tuple[str, ...], memory: Sequence[str]) -> tuple[str, ...]:
+def with_memory(game: Game, memory: Sequence[str]) -> tuple[str, ...]:
     """The queries of the question, then those of the sentences in memory, each once."""
-    return tuple(dict.fromkeys(_chained(queries, memory)))
+    return tuple(dict.fromkeys(_chained(game, memory)))
 
 
-def _chained(queries: tuple[str, ...], memory: Sequence[str]) -> Iterator[str]:
-    yield from queries
+def _chained(game: Game, memory: Sequence[str]) -> Iterator[str]:
+    yield from game.queries
     for sentence in memory:
-        yield from queries_of(sentence)
+        yield from queries_of(sentence, game.stop_words)

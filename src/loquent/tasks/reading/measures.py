@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from loquent.core.task import Observation, Row
 from loquent.core.values import Record
-from loquent.tasks.reading.scores import exact_match, f1
 
 Ended = Sequence[tuple[Row, Observation]]  # each game's row and last observation
 SMALLER_IS_BETTER = ("steps_mean", "steps_mean_penalised")
 NO_DIRECTION = ("n_games", "stop_rate")
 
 
-def summary(ended: Ended, budget: int) -> dict[str, float]:
+def summary(ended: Ended, budget: int, score: Callable[[Row, str], tuple[float, float]]) -> dict[str, float]:
     """The measures of the paper and of its code, by name; empty for no game.
 
     sufficient: the share of games whose memory holds a right answer at the end.
@@ -24,6 +23,9 @@ def summary(ended: Ended, budget: int) -> dict[str, float]:
     f1, em: the mean F1 and exact match of the answers; f1_info: the mean F1 of the games with a sufficient
         memory. steps_mean_penalised: as steps_mean, but a game with F1 = 0 counts `budget` steps, as in the
         paper's code. These are absent where the games have no answer; f1_info where no game is sufficient.
+
+    Args:
+        score: F1 and exact match of an answer to a row's question: `Reading.score`.
     """
     if not ended:
         return {}
@@ -39,12 +41,10 @@ def summary(ended: Ended, budget: int) -> dict[str, float]:
     if searches:
         values["found_rate"] = sum(field["hits"] for field in fields) / searches
     if all(field["answer"] is not None for field in fields):
-        scored = [f1(field["answer"], row["answers"]) for (row, _), field in zip(ended, fields, strict=True)]
+        both = [score(row, field["answer"]) for (row, _), field in zip(ended, fields, strict=True)]
+        scored = [f1 for f1, _ in both]
         values["f1"] = fmean(scored)
-        values["em"] = fmean(
-            exact_match(field["answer"], row["answers"])
-            for (row, _), field in zip(ended, fields, strict=True)
-        )
+        values["em"] = fmean(em for _, em in both)
         values["steps_mean_penalised"] = fmean(
             step if score else budget for step, score in zip(steps, scored, strict=True)
         )

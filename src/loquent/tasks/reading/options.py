@@ -52,6 +52,12 @@ class Options:
     vocabulary: int = setting(
         0, "queries=vocabulary: the number of most frequent words; 0: all", source="§3.3", low=0
     )
+    stop_words: str = setting(
+        "",
+        "a file with the words that are never queries, one a line; empty: a list in the package",
+        source="§3.3",
+        file=True,
+    )
     slots: int = setting(
         256, "the most queries that are numbered actions; later ones can still be written", low=1
     )

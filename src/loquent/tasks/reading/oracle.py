@@ -32,7 +32,7 @@ class Reader(Protocol):
 def command(task: Reader, state: State) -> str:
     """The first command of a shortest way to a sufficient memory, or "stop"; after the end a right answer."""
     if state.ended:
-        return state.game.golds[0] if state.game.golds else ""
+        return state.game.answers[0] if state.game.answers else ""
     way = shortest(task, state, COMMANDS[task.options.mode])
     return way[0] if way else STOP
 
@@ -74,7 +74,7 @@ def _moves(task: Reader, state: State, place: Place, verbs: tuple[str, ...]) -> 
     if SEARCH in verbs:
         queries = state.game.queries
         if task.options.queries == QUESTION_MEMORY:
-            queries = with_memory(queries, [document.sentences[i] for i in place[1]])
+            queries = with_memory(state.game, [document.sentences[i] for i in place[1]])
         for query in queries:
             if task.options.queries != VOCABULARY or task.known(query):
                 index, found, _ = task.find(document, cursor, query)

@@ -181,9 +181,15 @@ def _report_shared(splits: Splits) -> None:
                 warnings.warn(f"{what}; {advice}", Remark, stacklevel=3)
 
 
-def query_words(rows: Sequence[Row], splitter: str, size: int = 0) -> tuple[str, ...]:
-    """The words of `all_words` that may be queries; `size` counts these words alone."""
-    return _most_frequent(rows, splitter, size, stopwords.is_query)
+def query_words(
+    rows: Sequence[Row], splitter: str, size: int = 0, stop_words: frozenset[str] | None = None
+) -> tuple[str, ...]:
+    """The words of `all_words` that may be queries; `size` counts these words alone.
+
+    Args:
+        stop_words: as in `stopwords.is_query`.
+    """
+    return _most_frequent(rows, splitter, size, lambda word: stopwords.is_query(word, stop_words))
 
 
 def all_words(rows: Sequence[Row], splitter: str, size: int = 0) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from loquent.tasks.reading.commands import (
     Command,
     parse,
 )
+from loquent.tasks.reading.corpus import stopwords
 from loquent.tasks.reading.corpus.documents import Document, document
 from loquent.tasks.reading.corpus.tokens import Span
 from loquent.tasks.reading.games import Game
@@ -86,13 +87,14 @@ class Reading(Task):
         chosen = self.options
         self.spec = _spec(chosen)
         self.find = backend(chosen.search)
+        self.stop_words = stopwords.read(chosen.stop_words) if chosen.stop_words else None
         self._rows = Rows(self.spec.id, partial(rows.load, chosen), rows.check)
         self._train: tuple[frozenset[str], tuple[Context, ...]] | None = None
         self.actions: ActionSet | None = None
         if chosen.queries in (QUESTION, QUESTION_MEMORY):
             self.actions = Slots(chosen.mode, chosen.slots)
         elif chosen.queries == VOCABULARY:
-            words = rows.query_words(self.rows("train"), chosen.splitter, chosen.vocabulary)
+            words = rows.query_words(self.rows("train"), chosen.splitter, chosen.vocabulary, self.stop_words)
             self.actions = Vocabulary(chosen.mode, words)
         self._plain = Slots(chosen.mode, chosen.slots).plain
         # read at every step
@@ -115,7 +117,9 @@ class Reading(Task):
     def game(self, row: Row) -> Game:
         """The game of a row, without distractors."""
         chosen = self.options
-        return games.game(row.fields, chosen.splitter, chosen.match, self._plain, chosen.slots)
+        return games.game(
+            row.fields, chosen.splitter, chosen.match, self._plain, chosen.slots, self.stop_words
+        )
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the question and a sentence; draw the distractors and the first sentence, where asked to."""
@@ -192,9 +196,14 @@ class Reading(Task):
         return Outcome(halted, self._observe(halted, text + NOW_ANSWER), rewards)
 
     def _answered(self, state: State, answer: str, rewards: Record) -> Outcome:
-        golds, after = state.game.golds, replace(state, answer=answer)
-        rewards = rewards.with_(f1=scores.f1(answer, golds), em=scores.exact_match(answer, golds))
+        after = replace(state, answer=answer)
+        f1, em = games.score(state.game, answer)
+        rewards = rewards.with_(f1=f1, em=em)
         return Outcome(after, self._observe(after, ""), rewards, state.ended)
+
+    def score(self, row: Row, answer: str) -> tuple[float, float]:
+        """F1 and exact match of an answer to a row's question (`games.score`)."""
+        return games.score(self.game(row), answer)
 
     def sufficient(self, state: State) -> bool:
         """Whether the memory of a state holds a right answer."""
@@ -207,7 +216,7 @@ class Reading(Task):
         if self.options.queries != QUESTION_MEMORY:
             return state.game.queries
         sentences = state.game.document.sentences
-        return games.with_memory(state.game.queries, [sentences[i] for i in state.memory])
+        return games.with_memory(state.game, [sentences[i] for i in state.memory])
 
     def expert(self, state: State) -> str:
         """The first command of a shortest way to a sufficient memory, then "stop" and a right answer."""
@@ -229,7 +238,7 @@ class Reading(Task):
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
         """Over a corpus: the scores of `measures.summary` of which larger is better."""
-        return measures.better_when_larger(measures.summary(ended, self.options.steps))
+        return measures.better_when_larger(measures.summary(ended, self.options.steps, self.score))
 
     def _observe(self, state: State, text: str) -> Observation:
         """The observation of a state: `text` is what is new."""

@@ -206,8 +206,8 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
         """The legal queries of a game, in the order of the actions."""
         if self._words:
             return self._words
-        queries = self._games[i].queries
-        return games.with_memory(queries, self.memory(i)) if self._dynamic else queries
+        game = self._games[i]
+        return games.with_memory(game, self.memory(i)) if self._dynamic else game.queries
 
     def action_masks(self) -> NDArray[np.bool_]:
         """bool[num_envs, actions]: True for legal actions."""
@@ -215,14 +215,29 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
         return np.arange(len(self._actions))[None] < np.array(counts)[:, None]
 
 
-def make(num_envs: int = 1, *, task: str = "reading", split: str = "train", **options: Any) -> ReadingVector:
+def make(
+    num_envs: int = 1,
+    *,
+    task: str = "reading",
+    split: str = "train",
+    form: str = "index",
+    view: str = "text",
+    **options: Any,
+) -> ReadingVector:
     """The vector environment of `gymnasium.make_vec(id, n, vectorization_mode="vector_entry_point")`.
 
     Args:
+        form, view: must be "index" and "text".
         options: those of the task.
 
     Raises:
-        BadSetting: an option is unknown or has a wrong type.
+        BadSetting: an option is unknown or has a wrong type, or the form or the view is another one.
     """
+    for name, value, only in (("form", form, "index"), ("view", view, "text")):
+        if value != only:
+            raise BadSetting(
+                f"{name} = {value!r:.80}: must be {only!r}; use gymnasium.make_vec(id, "
+                'vectorization_mode="sync") for all others'
+            )
     kind = registry.resolve("task", task)
     return ReadingVector(kind(from_values(kind.Options, options, f"task {task}")), num_envs, split=split)

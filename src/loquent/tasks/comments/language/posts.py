@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -58,27 +59,36 @@ def friendly(parent: str) -> str | None:
 
 @cache
 def splits() -> Splits:
-    """The built-in rows; no post stands in two splits.
+    """The built-in rows; no post and no comment is in two splits.
 
-    A row has `parent`, `comment`, `score` and `label`, the label of toxicity.
+    A row has `parent`, `comment`, `score` and `label`, the label of toxicity. A comment that an earlier split
+    has is drawn again until a new one has the same label.
     """
     posts = list(known().values())
     order = Key(0, ("comments", "posts")).generator().permutation(len(posts)).tolist()
     found: Splits = {}
+    earlier: set[str] = set()
     for split, size in POSTS.items():
         chosen, order = order[:size], order[size:]
         numbered = enumerate(number for number in chosen for _ in range(REPLIES_EACH[split]))
-        found[split] = tuple(_row(split, i, posts[number]) for i, number in numbered)
+        found[split] = tuple(_row(split, i, posts[number], earlier) for i, number in numbered)
+        earlier |= {row["comment"] for row in found[split]}
     return found
 
 
-def _row(split: str, number: int, post: Post) -> Row:
+def _row(split: str, number: int, post: Post, earlier: Set[str]) -> Row:
     stream = Key(0, ("comments", "reply", split, number)).generator()
-    count = 2 if stream.random() < TWO else 1
-    comment = " ".join(_sentence(stream, post) for _ in range(count))
-    score = round(2 * judging.approval(post.text, comment) + stream.laplace(0.0, SPREAD))
+    comment = _comment(stream, post)
     label = judging.label(comment)
+    while comment in earlier or judging.label(comment) != label:
+        comment = _comment(stream, post)
+    score = round(2 * judging.approval(post.text, comment) + stream.laplace(0.0, SPREAD))
     return Row(f"{split}-{number}", Record(parent=post.text, comment=comment, score=score, label=label))
+
+
+def _comment(stream: Generator, post: Post) -> str:
+    count = 2 if stream.random() < TWO else 1
+    return " ".join(_sentence(stream, post) for _ in range(count))
 
 
 def _sentence(stream: Generator, post: Post) -> str:

@@ -10,7 +10,7 @@ from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.tasks.comments import labels
 
-UPVOTE = 0.5  # the probability above which a comment is upvoted
+UPVOTE = 0.5  # the least probability with which a comment is upvoted, as in the released code
 ROUNDED = 0.01  # the sum of probabilities that exclude each other may differ from 1 by this
 
 
@@ -79,6 +79,6 @@ def vote_of(positive: str, place: str) -> Callable[[Opinion], str]:
         if positive not in opinion.probabilities:
             known = ", ".join(opinion.probabilities)
             raise BadSetting(f"{place}: it has no label {positive!r:.60}; set positive to one of {known}")
-        return "1" if opinion.probabilities[positive] > UPVOTE else "-1"
+        return "1" if opinion.probabilities[positive] >= UPVOTE else "-1"
 
     return text

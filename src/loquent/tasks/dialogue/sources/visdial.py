@@ -142,6 +142,7 @@ def _dialogue(
             continue
         where = f"{place}, round {turn}"
         question = _text(path, where, "question", entry.get("question"), questions)
+        question = question.strip()
         question = question if question.endswith("?") else f"{question}?"
         pairs.append((question, _text(path, where, "answer", entry["answer"], answers)))
     id = item.get("image_id")
@@ -151,7 +152,7 @@ def _dialogue(
 
 
 def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | None) -> str:
-    """The text of a question or an answer: itself, or its number in the file's list."""
+    """The text of a question or an answer as the file has it: itself, or its number in the file's list."""
     if pool is not None and type(value) is int and 0 <= value < len(pool):
         value = pool[value]
     if not isinstance(value, str) or not value.strip():
@@ -159,7 +160,7 @@ def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | N
             f"{where}: {name} is {shown(value)}; it must be a text, or a number of the file's list",
             file=path,
         )
-    return value.strip()
+    return value
 
 
 def _bytes(path: Path) -> bytes:

@@ -84,7 +84,7 @@ class Policy(ABC):
 
     def words(self, question: Question) -> tuple[str, ...]:
         """The words of the question that may be queries."""
-        words = queries(question.observation.fields["question"].split(" "))
+        words = queries(question.observation.fields["question"].split(" "), self.task.stop_words)
         limited = self.task.options.queries == "vocabulary"
         return tuple(word for word in words if self.task.known(word)) if limited else words
 
@@ -168,7 +168,7 @@ class Script(Policy):
         super().__init__(task, options)
         allowed = scripts.alphabet(self.task.options.mode)
         for command in self.options.commands:
-            scripts.resolved(command, "")
+            scripts.resolved(command, ())
             if not command.startswith(SEARCH) and command not in allowed:
                 raise BadSetting(f"{self.kind}: {command!r} is not in {self.task.options.mode} mode")
         self.commands = self.options.commands
@@ -177,8 +177,8 @@ class Script(Policy):
             self.commands = scripts.best(self.task, chosen, self.options.length) if chosen else ()
 
     def command(self, question: Question, number: int) -> str:
-        asked = question.observation.fields["question"]
-        texts = [text for command in self.commands if (text := scripts.resolved(command, asked)) is not None]
+        words = queries(question.observation.fields["question"].split(" "), self.task.stop_words)
+        texts = [text for command in self.commands if (text := scripts.resolved(command, words)) is not None]
         return texts[number] if number < len(texts) else STOP
 
 
@@ -198,8 +198,8 @@ class Oracle(Policy):
     def answered(self, question: Question) -> str:
         """A right answer if the memory holds one, else the reader's."""
         assert isinstance(question.state, State)
-        golds = question.state.game.golds
-        return golds[0] if self.task.sufficient(question.state) else super().answered(question)
+        answers = question.state.game.answers
+        return answers[0] if self.task.sufficient(question.state) else super().answered(question)
 
 
 class FullDocument(Policy):

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.tasks.reading.commands import COMMANDS, NEXT, PREVIOUS, SEARCH, text_of
-from loquent.tasks.reading.corpus.stopwords import queries
 from loquent.tasks.reading.games import Game
 from loquent.tasks.reading.scores import sufficient
 from loquent.tasks.reading.task import Reading
@@ -25,11 +24,11 @@ def alphabet(mode: str) -> tuple[str, ...]:
     return (*plain, *(text_of(SEARCH, f"#{i}") for i in range(1, SLOTS + 1)))
 
 
-def resolved(command: str, question: str) -> str | None:
+def resolved(command: str, words: Sequence[str]) -> str | None:
     """A script's command in a game; None where the question has no word with its number.
 
     Args:
-        question: the question's tokens, with single spaces between them.
+        words: the words of the question that may be queries.
 
     Raises:
         BadSetting: it is no command of a script.
@@ -49,7 +48,6 @@ def resolved(command: str, question: str) -> str | None:
             f"{command!r:.60} is no command of a script; use previous, next, or ctrl+f #1 for the first word "
             "of the question"
         )
-    words = queries(question.split(" "))
     return text_of(SEARCH, words[int(number) - 1]) if int(number) <= len(words) else None
 
 
