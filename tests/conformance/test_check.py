@@ -33,9 +33,17 @@ def test_every_law_has_a_line_and_says_how_much_it_saw():
     lines = report(Guess(), episodes=3)
     assert [line.split()[1 + (line.startswith("not"))] for line in lines] == [f"{name}:" for name in LAWS]
     assert "not checked  actions: the task takes free text" in lines
+    assert any(
+        line.startswith("not checked  splits: the splits share rows (the rows are few)") for line in lines
+    )
     kept = [line for line in lines if line.startswith("kept")]
-    assert len(kept) == len(LAWS) - 1
+    assert len(kept) == len(LAWS) - 2
     assert all(line.endswith(")") and any(char.isdigit() for char in line.rsplit("(", 1)[1]) for line in kept)
+
+
+def test_a_setting_without_rows_is_an_error_and_no_broken_law():
+    with pytest.raises(BadSetting, match="this dataset has no built-in rows"):
+        check(loquent.task("generation", dataset="scitldr"))
 
 
 def test_nothing_is_kept_where_nothing_was_seen():

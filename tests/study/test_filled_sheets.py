@@ -53,6 +53,50 @@ def test_a_sheet_comes_back_from_a_spreadsheet(tmp_path, runs, delimiter):
     assert ([one.value for one in judged.ratings], empty) == ([4.0] * 4, 0)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_sheet_is_read_as_any_spreadsheet_saves_it(tmp_path, encoding, delimiter):
+    folder = sheets.prepare([run(tmp_path / "ppo", "café – “ok”")], tmp_path / "study", sheets.Plan(raters=1))
+    sheet = folder / "sheets" / "sheet-1.csv"
+    save(sheet, "4,5", delimiter=delimiter)
+    header, *rest = sheet.read_text(encoding="utf-8-sig").splitlines()
+    header = delimiter.join([" CODE", "Prompt", "ANSWER", "Rating ", "", "Note"])
+    lines = [header, *(f"{line}{delimiter * 3}" for line in rest)]  # an empty cell behind the last column
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    sheet.write_bytes((mark + "\r\n".join(lines)).encode(encoding))
+    judged, empty = filled.read(folder)
+    assert ([one.value for one in judged.ratings], empty) == ([4.5, 4.5], 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (b"code,", b"rating,", r"sheet-1.csv:1: the sheet lacks the column 'code'"),
+        (b",rating", b",RATING,Rating", "the sheet has twice the column 'rating'"),
+        (b"first", b"fi\x81rst", "not text in UTF-8, UTF-16 or Windows-1252"),
+        (b",4", b",4,5", r"sheet-1.csv:2: this row has 5 cells; it must have 4"),
+        (b",4", b"", r"sheet-1.csv:2: this row has 3 cells"),
+        (b",4", b',"4,000"', "the rating of 'rating' is '4,000'"),
+        (b",4", b',"4"5', r"sheet-1.csv:2: this is not CSV"),
+    ],
+)
+def test_a_sheet_that_is_no_table_is_named_with_its_line(tmp_path, runs, old, new, says):
+    folder = sheets.prepare(runs[:1], tmp_path / "study", sheets.Plan(raters=1))
+    sheet = folder / "sheets" / "sheet-1.csv"
+    save(sheet, "4")
+    sheet.write_bytes(sheet.read_bytes().replace(old, new, 1))
+    with pytest.raises(BadRow, match=says):
+        filled.read(folder)
+
+
+def test_columns_that_differ_in_case_alone_are_two_questions(tmp_path, runs):
+    plan = sheets.Plan(raters=1, questions=("Good", "good"))
+    folder = sheets.prepare(runs[:1], tmp_path / "study", plan)
+    save(folder / "sheets" / "sheet-1.csv", "3")
+    judged, empty = filled.read(folder)
+    assert ({one.question for one in judged.ratings}, empty) == ({"good"}, 2)
+
+
 def test_numbers_for_codes_of_an_old_sheet_are_read(tmp_path, runs):
     folder = sheets.prepare(runs, tmp_path / "study", sheets.Plan(raters=1))
     key = json.loads((folder / "key.json").read_text())

@@ -89,10 +89,11 @@ def test_the_summary_of_ratings_by_hand(tmp_path):
     assert nlpo.alpha["nominal"] is None  # one unit, equal values
     # ratings: means 4 and 5/3, between 49/6, within 2 + 2/3, F = 49/6 / (8/3 / 4)
     assert found.anova.f == pytest.approx(12.25)
-    # items: (4.5, 3) and (2, 1): between 6.25 * 1.0.., within 1.125 + .5
-    assert found.items_anova.f == pytest.approx(2.25**2 / (1.625 / 2))
+    # items: (4.5, 3) and (2, 1), 2.5 and 2 apart: t = 2.25 / .25
+    assert found.repeated.within.f == pytest.approx(81)
     assert found.tukey[0].difference == pytest.approx(5 / 3 - 4)
-    assert found.items_tukey[0].difference == pytest.approx(1.5 - 3.75)
+    assert found.repeated.pairs[0].difference == pytest.approx(1.5 - 3.75)
+    assert (found.items_anova, found.items_tukey) == (None, [])
 
 
 def test_the_paper_s_head_to_head_with_its_interval():
@@ -185,7 +186,7 @@ def test_the_command_prints_the_tests_over_items_first(tmp_path, capsys):
     pairs.write_text("".join(json.dumps(one) + "\n" for one in judged))
     assert cli.main(["study", str(lines), str(pairs)]) == 0
     out = capsys.readouterr().out
-    assert out.index("the mean of each item: One-way ANOVA: F(1, 2) = 6.231") < out.index("F(1, 4) = 12.25")
+    assert out.index("2 items of all systems. Repeated measures: F(1, 1) = 81") < out.index("F(1, 4) = 12.25")
     assert "items 0 to 8, 0 ties, p = 0.007812" in out
     assert "judgements 0 to 24, 0 ties, p = 1.192e−07 (binomial, two-sided), as if each were" in out
     assert "share of wins 0.000 (0 to 0.3694)" in out
@@ -215,6 +216,8 @@ def test_the_page_has_all_numbers_and_escapes_names(tmp_path):
     assert "&lt;script&gt;" in text
     assert text.count("<svg") >= 4
     assert "F(1, 4) = 12.25" in text
+    assert "Repeated measures: F(1, 1) = 81, p = 0.07" in text
+    assert "Friedman: chi-squared(1) = 2, p = 0.1573" in text
 
 
 def run(folder, said, rows=4):
@@ -250,7 +253,7 @@ def runs(tmp_path):
 
 
 def test_ratings_go_out_blinded_and_come_back(tmp_path, runs):
-    plan = sheets.Plan(rows=2, raters=2, questions=("coherence", "sentiment"))
+    plan = sheets.Plan(rows=2, raters=2, questions=("coherence", "sentiment"), salt="s")
     folder = sheets.prepare(runs, tmp_path / "study", plan)
     orders = []
     for sheet in sorted((folder / "sheets").iterdir()):
@@ -273,7 +276,7 @@ def test_ratings_go_out_blinded_and_come_back(tmp_path, runs):
     assert {one.rater for one in judged.ratings} == {"sheet-1", "sheet-2"}
     again = sheets.prepare(runs, tmp_path / "again", plan)
     assert (again / "key.json").read_text() == (folder / "key.json").read_text()
-    other = sheets.prepare(runs, tmp_path / "other", sheets.Plan(rows=2, raters=2, seed=1))
+    other = sheets.prepare(runs, tmp_path / "other", sheets.Plan(rows=2, raters=2, seed=1, salt="s"))
     assert (other / "key.json").read_text() != (folder / "key.json").read_text()
 
 

@@ -7,11 +7,11 @@ from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task,
 from loquent.core.values import Record
 from tracers.moves import HIGH, KINDS, WIDE, Moves
 
-REST = {"invalid": ("no move",), "truncates": ("out of turns",), "return_range": (-3.0, 0.5)}
+REST = {"invalid": ("no move",), "truncates": ("out of turns",), "return_range": (-3.0, 0.5), "turn_limit": 6}
 
 
 class Board(Task):
-    spec = TaskSpec(id="board", rewards=Record(done=1.0, step=0.5), turn_limit=6, **REST)
+    spec = TaskSpec(id="board", rewards=Record(done=1.0, step=0.5), shared_rows="the rows are few", **REST)
     actions = Moves()
 
     def rows(self, split):

@@ -17,6 +17,7 @@ class Echo(Task):
         horizon="cut",
         truncates=(),
         return_range=(0.0, 1.0),
+        shared_rows="the words are few",
     )
 
     def rows(self, split):

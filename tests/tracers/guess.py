@@ -6,7 +6,12 @@ Nonsense gets no answer at all.
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 
-REST = {"invalid": ("no number",), "turn_limit": 8, "return_range": (-8.0, 0.0)}
+REST = {
+    "invalid": ("no number",),
+    "turn_limit": 8,
+    "return_range": (-8.0, 0.0),
+    "shared_rows": "the rows are few",
+}
 
 
 class Guess(Task):

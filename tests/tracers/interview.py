@@ -8,7 +8,10 @@ import re
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 
-REWARDS, REST = Record(asked=0.25, judge=1.0), {"invalid": ("no score",), "return_range": (0.0, 1.5)}
+REWARDS, REST = (
+    Record(asked=0.25, judge=1.0),
+    {"invalid": ("no score",), "return_range": (0.0, 1.5), "shared_rows": "the rows are few"},
+)
 SCORE = re.compile(r"[01](\.[0-9]{1,6})?", re.ASCII)
 
 

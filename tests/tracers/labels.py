@@ -10,18 +10,13 @@ from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task,
 from loquent.core.values import Record
 
 SIZE = 200_000
+REST = {"invalid": ("unknown", "again"), "turn_limit": 3, "return_range": (0.0, 3.0)}
 LABELS = Texts(f"label {i}" for i in range(SIZE))
 FULL = bitset(range(SIZE), SIZE)
 
 
 class Labels(Task):
-    spec = TaskSpec(
-        id="labels",
-        rewards=Record(hit=1.0),
-        invalid=("unknown", "again"),
-        turn_limit=3,
-        return_range=(0.0, 3.0),
-    )
+    spec = TaskSpec(id="labels", rewards=Record(hit=1.0), shared_rows="the rows are few", **REST)
     actions = LABELS
 
     def rows(self, split):

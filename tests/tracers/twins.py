@@ -14,6 +14,7 @@ from tracers.guess import Guess
 from tracers.interview import Interview
 from tracers.labels import Labels
 from tracers.moves import Moves
+from tracers.odd import NoInfo, SharedRing
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,4 +388,6 @@ TWINS = [
     Twin(SlotsTwice, "which is the text of 0"),
     Twin(Raises, "OSError: the file is gone"),
     Twin(Mutates, "act changed the step it was given"),
+    Twin(SharedRing, "are in an earlier split too"),
+    Twin(NoInfo, "which is not a mapping from names"),
 ]

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from loquent.conformance.walks import Bench, NotChecked, Tally
+from loquent.conformance.walks import Bench, NotChecked, Tally, evenly
 from loquent.core.actions import MASK_LIMIT, ActionSet, Legal
 from loquent.core.guards.json_files import SHORT
 from loquent.core.seeding import Key
@@ -28,7 +28,14 @@ def actions(bench: Bench, tally: Tally) -> None:
         if math.prod(action_set.parts) >= len(action_set)
         else f"the parts {action_set.parts} do not cover {len(action_set):,} actions"
     )
-    steps: dict[Legal, Step] = {step.observation.legal: step for step in bench.steps() if step.ended is None}
+    steps: dict[Legal, Step] = {
+        step.observation.legal: step
+        for walk in bench.walks
+        for step in walk.steps
+        if step.ended is None
+        # another seat may answer in free text, and then its observations have no legal actions
+        and (step.observation.seat == walk.live.learning or step.observation.legal is not None)
+    }
     for legal, step in itertools.islice(steps.items(), MOST_LEGALS):
         _check_bijection(action_set, legal, tally)
         _check_mask(action_set, legal, tally)
@@ -37,7 +44,7 @@ def actions(bench: Bench, tally: Tally) -> None:
 
 def _check_bijection(action_set: ActionSet, legal: Legal, tally: Tally) -> None:
     size = len(action_set)
-    for i in _indices(size, MOST_ACTIONS):
+    for i in evenly(size, MOST_ACTIONS):
         try:
             text = action_set.text(i, legal)
         except LookupError:  # a slot that is empty now
@@ -72,7 +79,7 @@ def _check_mask(action_set: ActionSet, legal: Legal, tally: Tally) -> None:
         if mask.shape == (size,) and mask.dtype == np.bool_
         else f"a mask is {mask.dtype}{list(mask.shape)}; it must be bool[{size}]"
     )
-    indices = _indices(size, MOST_ACTIONS * 10)
+    indices = evenly(size, MOST_ACTIONS * 10)
     differs = next((i for i in indices if bool(mask[i]) != action_set.contains(legal, i)), None)
     tally.add(None if differs is None else f"mask and contains disagree about action {differs}")
 
@@ -96,8 +103,3 @@ def _check_draws(bench: Bench, action_set: ActionSet, legal: Legal, step: Step, 
             if isinstance(move, Invalid)
             else None
         )
-
-
-def _indices(size: int, most: int) -> list[int]:
-    """All indices of an action set, or `most` evenly spaced ones if there are more."""
-    return list(range(size)) if size <= most else np.linspace(0, size - 1, most).astype(int).tolist()

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loquent.conformance import action_sets, laws
+from loquent.conformance.endings import last_observation
+from loquent.conformance.hooks import hooks
+from loquent.conformance.splits import splits
 from loquent.conformance.walks import Bench, NotChecked, Tally
 from loquent.core import registry
 from loquent.core.task import Task
-from loquent.errors import BadSetting
+from loquent.errors import BadRow, BadSetting, MissingExtra
 
 __all__ = ["LAWS", "Finding", "check", "findings", "report"]
 
@@ -17,6 +20,7 @@ LAWS: dict[str, Callable[[Bench, Tally], None]] = {
     law.__name__: law
     for law in (
         laws.rows,
+        splits,
         laws.values,
         laws.copies,
         laws.equality,
@@ -24,10 +28,11 @@ LAWS: dict[str, Callable[[Bench, Tally], None]] = {
         laws.observations,
         laws.rewards,
         laws.end,
-        laws.last_observation,
+        last_observation,
         laws.returns,
         action_sets.actions,
         laws.expert,
+        hooks,
         laws.replays,
         laws.independence,
         laws.randomness,  # the last law, because it reports on the calls of all others
@@ -63,7 +68,8 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
         seed: the seed of the rows and of the agents.
 
     Raises:
-        BadSetting: `task` is not the name of a task, or `episodes` is less than 1.
+        BadSetting: `task` is not the name of a task, `episodes` is less than 1, or a setting has no rows.
+        BadRow, MissingExtra: the rows cannot be read.
     """
     if episodes < 1:
         raise BadSetting(f"episodes must be an integer of at least 1, got {episodes!r}")
@@ -73,6 +79,12 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
             raise BadSetting(f"{task!r} is not a task; name a subclass of loquent.core.task.Task")
         task = task_class()
     bench = Bench(task, episodes, seed)
+    try:
+        _ = bench.rows
+    except (BadSetting, BadRow, MissingExtra):  # the rows cannot be read, which is no fault of the rules
+        raise
+    except Exception:  # the laws report it
+        pass
     return [_run(name, law, bench) for name, law in LAWS.items()]
 
 

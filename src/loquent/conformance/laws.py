@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -23,6 +24,7 @@ from loquent.core.values import problem
 from loquent.errors import EpisodeOver, kind_of
 from loquent.rollout.loop import Game, play, replay
 
+SENTENCE = 25  # characters of an instruction that no other sentence contains by chance
 MOST_VALUES = 2_000  # rows per split whose values are checked; ids are checked in all rows
 
 
@@ -162,7 +164,8 @@ def end(bench: Bench, tally: Tally) -> None:
         if limit is not None and len(walk.moves) > limit:
             tally.add(f"an episode ran {len(walk.moves)} turns, and spec.turn_limit is {limit}")
         if walk.endless:
-            tally.add(f"an episode ran {LONGEST:,} turns without an end; set spec.turn_limit")
+            if limit is None or limit <= LONGEST:
+                tally.add(f"an episode ran {LONGEST:,} turns without an end; set spec.turn_limit")
             continue
         named = (
             isinstance(last.ended, str)
@@ -177,17 +180,6 @@ def end(bench: Bench, tally: Tally) -> None:
             tally.add(None)
 
 
-def last_observation(bench: Bench, tally: Tally) -> None:
-    """The observation at the end is the true last one, not the opening of the next episode."""
-    tally.unit = "episodes of several turns"
-    for walk in bench.complete():
-        opening, *between, last = (
-            (step.observation for step in walk.steps) if walk.moves else (walk.opening.observation,) * 2
-        )
-        if between and opening not in between:  # a task that repeats one observation shows no difference
-            tally.add("at the end the observation is that of the opening again" if last == opening else None)
-
-
 def returns(bench: Bench, tally: Tally) -> None:
     """The weighted return of every episode lies in spec.return_range."""
     tally.unit = "episodes"
@@ -196,12 +188,13 @@ def returns(bench: Bench, tally: Tally) -> None:
         raise NotChecked("spec.return_range is not set")
     for walk in bench.complete():
         total = sum(bench.task.total(step.rewards) for step in walk.steps)
-        inside = bounds[0] - 1e-9 <= total <= bounds[1] + 1e-9
+        rounding = 1e-9 * max(1.0, math.fsum(abs(x) for step in walk.steps for x in step.rewards.values()))
+        inside = bounds[0] - rounding <= total <= bounds[1] + rounding
         tally.add(None if inside else f"an episode returned {total:g}, outside spec.return_range {bounds}")
 
 
 def expert(bench: Bench, tally: Tally) -> None:
-    """The expert never raises, and each of its texts is a move."""
+    """The expert never raises, gives one answer in equal states, and each of its texts is a move."""
     tally.unit = "answers"
     for step in bench.steps():
         if step.ended is not None:
@@ -210,6 +203,12 @@ def expert(bench: Bench, tally: Tally) -> None:
         if text is not None and not isinstance(text, str):
             tally.add(f"the expert gave {text!r}, which is not a text")
         elif text is not None:
+            again = bench.watch("expert", bench.task.expert, step.state)
+            tally.add(
+                None
+                if again == text
+                else f"the expert gave {SHORT.repr(text)} and {SHORT.repr(again)} in one state"
+            )
             move = bench.task.read(step.state, text)
             tally.add(
                 f"the expert gave {SHORT.repr(text)}, which is not a move ({move.why})"
@@ -312,6 +311,12 @@ def _observation_problem(observation: Observation, instruction: str) -> str | No
         return f"an observation stops at {stop!r}; stop must be a tuple of texts that are not empty"
     return (
         "an observation repeats spec.instruction; the format shows it once already"
-        if instruction and instruction in observation.text
+        if instruction and _repeats(observation.text, instruction)
         else None
     )
+
+
+def _repeats(text: str, instruction: str) -> bool:
+    """Whether a text contains an instruction; a short one, such as one word, as a sentence of its own."""
+    sentence = rf"(?:^|\n|[.!?:]\s*){re.escape(instruction)}(?:$|\n|(?<=[.!?:])\s)"
+    return instruction in text and (len(instruction) >= SENTENCE or re.search(sentence, text) is not None)

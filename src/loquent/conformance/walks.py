@@ -206,7 +206,7 @@ class Bench:
         if broken := next((walk for walk in self.walks if walk.error), None):
             raise NotChecked(f"an episode broke off ({broken.error})"[:200])
         if any(walk.endless for walk in self.walks):
-            raise NotChecked("an episode has no end")
+            raise NotChecked(f"an episode has no end within {LONGEST:,} turns")
         return self.walks
 
     def odd_texts(self, step: Step) -> tuple[str, ...]:
@@ -246,6 +246,11 @@ class Bench:
         if walk.endless:
             del walk.moves[ENDLESS_TURNS:]
         return walk
+
+
+def evenly(size: int, most: int) -> list[int]:
+    """All indices below `size`, or `most` evenly spaced ones if there are more."""
+    return list(range(size)) if size <= most else np.linspace(0, size - 1, most).astype(int).tolist()
 
 
 def _generators() -> tuple[Any, ...]:

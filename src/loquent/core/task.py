@@ -138,6 +138,7 @@ class TaskSpec:
     id: str
     version: int = 1
     splits: tuple[str, ...] = ("train", "validation", "test")
+    shared_rows: str = ""  # why rows of one split are in others too; empty: each split has its own rows
     instruction: str = ""
     rewards: Record = EMPTY  # name -> default weight
     invalid: tuple[str, ...] = ()  # the reasons `read` may give
@@ -239,7 +240,7 @@ class Task(ABC):
         return None
 
     def coloured(self, observation: Observation) -> str | None:
-        """The observation's text with colours, for a person at a terminal; None: the plain text.
+        """A picture of the observation in text, for a person at a terminal; None: the plain text.
 
         Only colour sequences may be added; the terminal escapes all other control characters.
         """

@@ -43,7 +43,7 @@ def anova(groups: Mapping[str, Sequence[float]]) -> Anova | None:
     Raises:
         MissingExtra: scipy is not installed.
     """
-    stats = _scipy()
+    stats = scipy_stats()
     count = sum(map(len, groups.values()))
     if not _testable(groups):
         return None
@@ -62,7 +62,7 @@ def tukey(groups: Mapping[str, Sequence[float]], level: float = LEVEL) -> list[P
     Raises:
         MissingExtra: scipy is not installed.
     """
-    stats = _scipy()
+    stats = scipy_stats()
     if not _testable(groups) or all(len(set(numbers)) == 1 for numbers in groups.values()):
         return []
     groups, unit = _in_units(groups)
@@ -88,7 +88,7 @@ def binomial(wins: int, losses: int) -> float:
     """
     if wins < 0 or losses < 0:
         raise BadSetting(f"wins = {wins} and losses = {losses}; neither may be negative")
-    return float(_scipy().binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return float(scipy_stats().binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
 
 
 def _in_units(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, list[float]], float]:
@@ -105,7 +105,8 @@ def _testable(groups: Mapping[str, Sequence[float]]) -> bool:
     return full and len(numbers) > len(groups) and len(set(numbers)) > 1
 
 
-def _scipy() -> ModuleType:
+def scipy_stats() -> ModuleType:
+    """scipy's distributions and tests; MissingExtra without scipy."""
     try:
         from scipy import stats
     except ImportError as error:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.data.readers import csv_rows, lines
 from loquent.errors import BadRow, BadSetting
-from loquent.study import judgements
+from loquent.study import judgements, spreadsheets
 from loquent.study.judgements import Judgements, Preference, Rating, number
 from loquent.study.key import KEY, SHEETS, Case, ItemTexts, StudyKey, load, systems_of
 
 PREFERRED = {"a": "first", "b": "second", "tie": "tie"}
-DELIMITERS = ",;\t"  # spreadsheets in many languages save CSV with semicolons
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]{1,2}")
 
 
 def read(folder: Path, raters: str = "") -> tuple[Judgements, int]:
@@ -81,17 +81,9 @@ def _read(folder: Path, key: StudyKey, raters: str) -> tuple[Judgements, int]:
 def _cases(
     path: Path, codes: Mapping[str, Case], questions: Sequence[str]
 ) -> Iterator[tuple[int, Case, dict[str, Any]]]:
-    """The lines of a sheet with their cases; lines without any text, which spreadsheets add, are left out."""
-    first = next(lines(path))[1]
+    """The lines of a sheet with their cases."""
     seen = set[str]()
-    for line, record in csv_rows(path, max(DELIMITERS, key=first.count)):
-        lacks = [name for name in ("code", *questions) if name not in record]
-        if lacks:
-            raise BadRow(
-                f"the sheet lacks the column {lacks[0]!r}; it has {', '.join(record)}", file=path, line=1
-            )
-        if not any(cell.strip() for cell in record.values()):
-            continue
+    for line, record in spreadsheets.rows(path, ("code", *questions)):
         code = _code(record["code"].strip(), codes)
         if code not in codes or code in seen:
             what = "stands twice in" if code in seen else "is not of"
@@ -136,7 +128,8 @@ def _preferred(cell: str) -> str:
 
 
 def _value(cell: str, question: str, scale: Sequence[float]) -> float:
-    value = number(cell, f"the rating of {question!r}")
+    decimal = cell.replace(",", ".") if DECIMAL_COMMA.fullmatch(cell) else cell
+    value = number(decimal, f"the rating of {question!r}")
     if not scale[0] <= value <= scale[1]:
         raise ValueError(
             f"the rating of {question!r} is {cell}; it must be from {scale[0]:g} to {scale[1]:g}"

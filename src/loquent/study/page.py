@@ -10,12 +10,14 @@ from loquent.report.charts import WIDTH as WIDE
 from loquent.report.markup import figure, table_of
 from loquent.report.page import head
 from loquent.statistics.of_groups import Anova, Pairwise
+from loquent.statistics.repeated import Repeated
 from loquent.statistics.resampling import Bounds
 from loquent.study.summary import Alphas, QuestionRatings, Score, Study, Wins
 
 LEFT, BASE, TOP = 40, 40, 26  # of a chart of bars
 SMALLEST = 1e-12
-MEANS = "the mean of each item"
+MEANS = "the mean of each item, systems as independent groups because they share fewer than two items"
+WITHIN = "the mean of each item, systems compared within items"
 UNITS = (
     "An item counts for the system that most of its raters prefer. The p of judgements counts each of them "
     "as independent, so it is too small where several raters judge an item."
@@ -71,8 +73,11 @@ def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) ->
     charts = figure("means", dots(ids, f"{name}: means", "rating", means))
     order = "In each group from left to right: " + ", ".join(found.systems)
     charts += figure("shares of ratings", _bars(ids, name, found), order)
-    tests = _tests(ids, name, MEANS, found.items_anova, found.items_tukey, level)
-    if not found.rated_once:
+    if found.repeated:
+        tests = _repeated(ids, name, found.repeated, level)
+    else:
+        tests = _tests(ids, name, MEANS, found.items_anova, found.items_tukey, level)
+    if found.tests_pooled:
         tests += _tests(ids, name, POOLED, found.anova, found.tukey, level)
     cautious = _cautioned(one.bounds for one in found.systems.values())
     alphas = ", ".join(f"{level} {short(value)}" for level, value in found.alpha.items())
@@ -106,6 +111,30 @@ def _tests(
     ]
     columns = ["pair", "difference", f"{level:.0%} interval", "p"]
     return text + _charts(figure("differences (Tukey HSD)", chart)) + table_of(columns, rows)
+
+
+def _repeated(ids: ChartIds, name: str, found: Repeated, level: float) -> str:
+    """The tests of systems within items."""
+    labels = [f"{one.second} − {one.first}" for one in found.pairs]
+    drawn = [
+        Dot(label, colour, one.difference, ends=(one.low, one.high))
+        for colour, (label, one) in enumerate(zip(labels, found.pairs, strict=True))
+    ]
+    rows = [
+        [
+            safe(label),
+            str(one.items),
+            short(one.difference),
+            f"{short(one.low)} to {short(one.high)}",
+            *(safe(probability(p).removeprefix("= ")) for p in (one.p, one.rank_p)),
+        ]
+        for label, one in zip(labels, found.pairs, strict=True)
+    ]
+    columns = ["pair", "items", "difference", f"{level:.0%} interval", "p (paired t, Bonferroni)"]
+    columns.append("p (signed ranks, Holm)")
+    chart = _charts(figure("differences within items", dots(ids, f"{name}: {WITHIN}", "difference", drawn)))
+    lines = "".join(f"<p>{safe(line)}</p>" for line in within_items(found))
+    return f"<h3>Tests, {WITHIN}</h3>{lines}{chart}{table_of(columns, rows)}"
 
 
 def _charts(figures: str) -> str:
@@ -149,6 +178,23 @@ def _score(counted: Score | Wins) -> list[str]:
 def probability(p: float) -> str:
     """A p value as text; scipy's are not known better than 1e-12."""
     return "< 1e-12" if p < SMALLEST else f"= {short(p)}"
+
+
+def within_items(found: Repeated) -> list[str]:
+    """The tests of all systems within items as texts."""
+    left = f"; {found.left_out:,} items that a system lacks are left out" if found.left_out else ""
+    lines = [f"{found.items:,} items of all systems{left}."]
+    if found.within is None:
+        return [*lines, "No test: the systems are equal in each item."]
+    f, ranks = found.within, found.friedman
+    lines.append(
+        f"Repeated measures: F({f.between}, {f.within}) = {short(f.f)}, p {probability(f.p)} "
+        f"(Greenhouse-Geisser, epsilon {short(f.epsilon)})."
+    )
+    if ranks is not None:
+        chi = short(ranks.chi_squared)
+        lines.append(f"Friedman: chi-squared({ranks.freedom}) = {chi}, p {probability(ranks.p)}.")
+    return lines
 
 
 def variance(anova: Anova | None) -> str:

@@ -2,13 +2,18 @@
 
 `prepare` writes `sheets/sheet-1.csv` and so on, one for each rater, and `key.json` beside the folder. A
 sheet has a code, a prompt and an answer (or answers A and B) in a random order of its own, and empty columns
-for judgements. The names of the systems stand in the key alone, so raters get the sheets without the key.
+for judgements. The names of the systems stand in the key alone, so raters get the sheets without the key. The
+order and the sides depend on a salt that is drawn for each study and stands in the key too: with the seed
+alone the same system would stand on the same line in every study of that size.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,6 +32,10 @@ from loquent.study.key import FORMAT, KEY, SHEETS
 
 BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a sheet in another encoding than UTF-8
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
+JOINERS = "\u200c\u200d"  # part of the spelling of some languages, and of emoji
+END = re.compile(  # special tokens at the end of an answer that its decoder did not leave out
+    r"\s*(<\|?/?(s|eos|eod|pad|end|endoftext|im_end|eot_id|end_of_text|end_of_turn|stop)\|?>|\[(PAD|SEP|EOS)\])\s*$"
+)
 COLUMNS = ("code", "prompt", "answer", "A", "B")  # of a sheet, beside the questions
 
 
@@ -40,7 +49,8 @@ class Plan:
     low: float = setting(1.0, "the lowest rating")
     high: float = setting(5.0, "the highest rating")
     pairs: bool = setting(False, "two answers beside each other and a choice, not one answer and ratings")
-    seed: int = setting(0, "the seed of the rows, the orders and the sides", low=0)
+    seed: int = setting(0, "the seed of the rows, and with the salt of the orders and the sides", low=0)
+    salt: str = setting("", "decides the orders and the sides with the seed; empty: drawn by the system")
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -93,14 +103,16 @@ def prepare(runs: Sequence[Path], out: Path, plan: Plan) -> Path:
     chosen = _shuffled(shared, Key(plan.seed, ("study", "rows")))[: plan.rows]
     groups = list(combinations(systems, 2)) if plan.pairs else [(name,) for name in systems]
     cases = [(place, group) for place in sorted(chosen) for group in groups]
-    keys: dict[str, Any] = {}
+    salt, keys = plan.salt or secrets.token_hex(16), dict[str, Any]()
     for rater in range(1, plan.raters + 1):
-        name, key = f"sheet-{rater}.csv", Key(plan.seed, ("study", "sheet", rater))
+        name, key = f"sheet-{rater}.csv", Key(plan.seed, ("study", "sheet", rater, salt))
         lines, keys[name] = _sheet(_shuffled(cases, key.child("order")), systems, plan, key)
         (out / SHEETS).mkdir(parents=True, exist_ok=True)
         atomic.write_text(out / SHEETS / name, BYTE_ORDER_MARK + lines)
     content = {
         "format": FORMAT,
+        "seed": plan.seed,
+        "salt": salt,
         "pairs": plan.pairs,
         "questions": list(plan.questions),
         "scale": [plan.low, plan.high],
@@ -183,8 +195,31 @@ def _all_texts(place: Place, systems: Mapping[str, Answers]) -> dict[str, Any]:
 
 def _cell(text: str) -> str:
     """A text for a spreadsheet, which must not run it as a formula; one line, so that a row is a line."""
-    line = text.replace("\r", "").replace("\n", " / ").replace("\x00", "")
+    line = " / ".join(_plain(text).split("\n"))
     return f"'{line}" if line.startswith(FORMULA) else line
+
+
+def _plain(text: str) -> str:
+    """A text without what a reader does not see and a system may leave behind; words and marks stay.
+
+    That is white space around the text and at the ends of lines, kinds of line ends and of spaces, invisible
+    characters, forms of one accented letter, and markers of the end.
+    """
+    text = unicodedata.normalize("NFC", "\n".join(text.splitlines()))
+    text = "".join(map(_visible, text))
+    while (shorter := END.sub("", text)) != text:
+        text = shorter
+    return "\n".join(line.rstrip() for line in text.strip().split("\n"))
+
+
+def _visible(character: str) -> str:
+    kind = unicodedata.category(character)
+    if kind == "Zs" or character == "\t":
+        return " "
+    if kind == "Cs":  # half of a surrogate pair, which no file can hold
+        return "\ufffd"
+    hidden = kind in ("Cc", "Cf") and character not in JOINERS and character != "\n"
+    return "" if hidden else character
 
 
 def _shuffled(items: Sequence[Any], key: Key) -> list[Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from loquent.core.guards.json_files import finite
 from loquent.statistics import agreement, of_groups, resampling
 from loquent.statistics.of_groups import Anova, Pairwise
+from loquent.statistics.repeated import Repeated, repeated
 from loquent.statistics.resampling import Bounds, Numbers, Resampling
 from loquent.study.judgements import Judgements, Preference, Rating
 
@@ -36,14 +37,17 @@ class SystemRatings:
 class QuestionRatings:
     """The ratings on one question.
 
-    Ratings of one item by several raters are not independent: `items_anova` and `items_tukey` take the mean
-    of each item. `anova` and `tukey` take each rating as an independent number, as arXiv:2210.01241 does.
+    Ratings of one item by several raters are not independent, so a number of a test is the mean of an item.
+    `repeated` compares the systems within the items that all of them have. Without two such items it is None,
+    and `items_anova` and `items_tukey` compare the systems as independent groups of items; else these are
+    None and empty. `anova` and `tukey` take each rating as an independent number, as arXiv:2210.01241 does.
     """
 
     systems: dict[str, SystemRatings]
     alpha: Alphas
     anova: Anova | None
     tukey: list[Pairwise]
+    repeated: Repeated | None
     items_anova: Anova | None
     items_tukey: list[Pairwise]
 
@@ -51,6 +55,11 @@ class QuestionRatings:
     def rated_once(self) -> bool:
         """Whether each item of a system has one rating, so that both kinds of tests are the same."""
         return all(one.n == one.items for one in self.systems.values())
+
+    @property
+    def tests_pooled(self) -> bool:
+        """Whether `anova` and `tukey` say something that the tests over items do not."""
+        return self.repeated is not None or not self.rated_once
 
 
 @dataclass(frozen=True)
@@ -129,14 +138,17 @@ def _by(judged: Sequence[Any], name: str = "question") -> dict[str, list[Any]]:
 def _ratings(ratings: list[Rating], settings: Resampling) -> QuestionRatings:
     by_system = _by(ratings, "system")
     values = {system: [one.value for one in found] for system, found in by_system.items()}
-    items = {system: [float(np.mean(unit)) for unit in _units(found)] for system, found in by_system.items()}
+    means = {system: _means(found) for system, found in by_system.items()}
+    within = repeated(means, settings.level)
+    apart = {} if within else {system: list(own.values()) for system, own in means.items()}
     return QuestionRatings(
         {system: _system(found, settings) for system, found in by_system.items()},
         _alphas([unit for found in by_system.values() for unit in _units(found)]),
         of_groups.anova(values),
         of_groups.tukey(values, settings.level),
-        of_groups.anova(items),
-        of_groups.tukey(items, settings.level),
+        within,
+        of_groups.anova(apart),
+        of_groups.tukey(apart, settings.level),
     )
 
 
@@ -163,10 +175,12 @@ def _system(ratings: list[Rating], settings: Resampling) -> SystemRatings:
 
 def _units(ratings: Sequence[Rating]) -> list[list[float]]:
     """The values of each item of one system, in the order of the items."""
-    units: dict[str, list[float]] = defaultdict(list)
-    for one in ratings:
-        units[one.item].append(one.value)
-    return list(units.values())
+    return [[one.value for one in of_item] for of_item in _by(ratings, "item").values()]
+
+
+def _means(ratings: Sequence[Rating]) -> dict[str, float]:
+    """The mean of each item of one system."""
+    return {item: float(np.mean([one.value for one in own])) for item, own in _by(ratings, "item").items()}
 
 
 def _alphas(units: Sequence[Sequence[float]]) -> Alphas:

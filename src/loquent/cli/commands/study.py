@@ -12,13 +12,14 @@ from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.statistics.intervals import LEVEL
 from loquent.statistics.of_groups import Anova, Pairwise
+from loquent.statistics.repeated import Repeated
 from loquent.statistics.resampling import Bounds, Resampling
 from loquent.study import filled, key, page, sheets
 from loquent.study.judgements import CHOICE, Judgements
 from loquent.study.summary import Score, Study, Wins, study
 
 PREPARE = "prepare"
-OF_PREPARE = ("rows", "raters", "question", "pairs")  # options that reading judgements has no use for
+OF_PREPARE = ("rows", "raters", "question", "pairs", "salt")  # options that reading judgements has no use for
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
@@ -51,6 +52,7 @@ def _prepare(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         questions=tuple(arguments.question) or ((CHOICE,) if arguments.pairs else usual.questions),
         pairs=arguments.pairs,
         seed=arguments.seed,
+        salt=arguments.salt or "",
     )
     folder = sheets.prepare([Path(name) for name in arguments.files[1:]], Path(arguments.out), plan)
     where = line(str(folder / key.SHEETS))
@@ -77,8 +79,11 @@ def _print(found: Study) -> None:
         for system, mean in rated.systems.items():
             size = f"{mean.n} ratings of {mean.items} items"
             print(f"  {line(system)}: {mean.mean:.4g} ({page.interval(mean.bounds)}), {size}")
-        _print_tests(page.MEANS, rated.items_anova, rated.items_tukey)
-        if not rated.rated_once:
+        if rated.repeated:
+            _print_repeated(rated.repeated)
+        else:
+            _print_tests(page.MEANS, rated.items_anova, rated.items_tukey)
+        if rated.tests_pooled:
             _print_tests(page.POOLED, rated.anova, rated.tukey)
         _caution([mean.bounds for mean in rated.systems.values()])
     for question, wins in found.wins.items():
@@ -89,6 +94,17 @@ def _print(found: Study) -> None:
                 print(f"    judgements {_score(won)}, as if each were independent")
             print(f"    share of wins {_number(won.share)} ({page.interval(won.bounds)})")
         _caution([won.bounds for won in wins])
+
+
+def _print_repeated(found: Repeated) -> None:
+    """The tests of systems within items."""
+    print(f"  {page.WITHIN}: {' '.join(page.within_items(found))}")
+    for one in found.pairs:
+        print(
+            f"    {line(one.second)} - {line(one.first)}: {one.difference:.4g} "
+            f"({one.low:.4g} to {one.high:.4g}), p {page.probability(one.p)} (paired t, Bonferroni), "
+            f"p {page.probability(one.rank_p)} (signed ranks, Holm), {one.items:,} items"
+        )
 
 
 def _print_tests(unit: str, anova: Anova | None, tukey: Sequence[Pairwise]) -> None:

@@ -71,5 +71,10 @@ def _of_prepare(parser: Any) -> None:
         help="of prepare: a column to fill in; may be repeated (default rating, with --pairs preference)",
     )
     parser.add_argument(
+        "--salt",
+        metavar="TEXT",
+        help="of prepare: the salt in the key.json of a study, for its orders and sides (default: random)",
+    )
+    parser.add_argument(
         "--pairs", action="store_true", help="of prepare: two answers side by side, to choose between"
     )

@@ -105,6 +105,7 @@ class Wordle(Task):
         return_range=(-6.0, 0.0),
         paper="arXiv:2206.11871",
         licences=("Apache-2.0 (the built-in words)",),
+        shared_rows="a player may know the list of words",
     )
 
     def __init__(self, options: WordleOptions | None = None) -> None:
