@@ -90,6 +90,8 @@ class BatchAlgorithm(Algorithm):
     """The least `training.answers`; at least 2 if it compares the answers to one row."""
     working_copies: int = 0
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
+    tempered: bool = False
+    """Whether `score` takes the full softmax at the temperature of decoding; without, at temperature 1."""
     gradient: Any = None
     """The owner of its gradient steps (`algorithms.shared.gradient_step.GradientStep`); None: it has none."""
 

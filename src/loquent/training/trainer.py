@@ -154,7 +154,8 @@ class Trainer:
         batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
         batch = batch.to(actor.device)
         with products(actor.policy):
-            return score(actor, batch) if self.algorithm.scored else batch
+            own = self.algorithm
+            return score(actor, batch, tempered=own.tempered) if own.scored else batch
 
     def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
         """Evaluate the policy, with the decoding of evaluation."""
