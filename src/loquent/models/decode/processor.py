@@ -13,8 +13,8 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 from loquent.errors import BadModel
-from loquent.models.decode.beam import Choices
 from loquent.models.decode.cache import Rows
+from loquent.models.decode.drawn import Choices
 from loquent.models.decode.readers import sources as trunks_of
 from loquent.models.decode.rows import rows_of
 from loquent.models.decode.sampling import NOT_FINITE
@@ -25,7 +25,7 @@ from loquent.pretrained import context, evaluating
 from loquent.pretrained.pairs import source_ids
 
 
-class AllowedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
+class AllowedLogits:
     """Gives ids that may not follow a score of -inf, and refuses scores that are not finite.
 
     Args:

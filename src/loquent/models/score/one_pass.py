@@ -157,9 +157,9 @@ class _Chunk:
             kept = None if bool(kept.all()) else kept
             temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
             self.temperature = None if bool((temperature == 1).all()) else temperature
-        self.tempered = tokens.tempered and self.temperature is not None
-        if self.tempered:
-            self.full = logits / self.temperature
+        self.scale: Tensor | float = 1.0
+        if tokens.tempered and self.temperature is not None:
+            self.scale, self.full = self.temperature, logits / self.temperature
         self.total = self.full.logsumexp(1)
         policy = self.full.gather(1, self.chosen)[:, 0] - self.total
         if not self.restricted:
@@ -185,7 +185,7 @@ class _Chunk:
             by = by if self.temperature is None else by.div_(self.temperature)
             if bool(policy.any()):
                 full = self._softmax((self.full - self.total[:, None]).exp_(), policy)
-                by += full.div_(self.temperature) if self.tempered else full
+                by += full.div_(self.scale)
         if self.logits is self.outputs:
             return by
         if not self.logits.requires_grad:
