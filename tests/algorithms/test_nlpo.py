@@ -236,6 +236,16 @@ def test_n7_the_end_is_never_masked_unless_the_answer_is_too_short():
     assert min(seen.values()) > 10
 
 
+def test_n7_without_special_tokens_the_mask_is_the_nucleus_alone():
+    """arXiv:2210.01241 eq. 6: the end may be masked too."""
+    model = actor(decoding=LONG)
+    with torch.no_grad():
+        model.policy.lm_head.weight[0] = 0.0
+    algorithm = NLPO(Config(**QUICK, top_p=0.3, keep_special=False), model)
+    assert algorithm.agent(model, False).nucleus.always == ()
+    assert not any(0 in kept for kept in supports(algorithm.agent(model, False)).values())
+
+
 def test_n7_a_formats_end_is_as_special_as_the_tokenizers():
     model = actor()
     model.format = copy.copy(model.format)
@@ -293,6 +303,7 @@ def test_resumed_with_its_mask_is_the_same_run():
 
 def test_the_presets():
     paper, released = preset("paper"), preset("rl4lms", learning_rate=1e-4)
+    assert (paper.keep_special, released.keep_special) == (False, True)
     assert (paper.mu, paper.min_keep, paper.ratio, paper.mask_in_evaluation, paper.kl_gain) == (
         5,
         1,

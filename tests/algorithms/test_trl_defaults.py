@@ -9,7 +9,7 @@ import pytest
 
 from loquent.algorithms.policy_gradient import grpo, rloo
 
-trl = pytest.importorskip("trl", reason="trl is not installed: pip install --no-deps trl==1.16.0 accelerate")
+trl = pytest.importorskip("trl", reason="trl is not installed: pip install -c constraints.txt -e '.[dev]'")
 NAMES = {
     "learning_rate": "learning_rate",
     "epochs": "num_iterations",
@@ -18,6 +18,10 @@ NAMES = {
     "importance": "importance_sampling_level",
     "kl_correction": "use_bias_correction_kl",
     "deviation": "scale_rewards",
+    "clip_high": "epsilon_high",
+    "weight_decay": "weight_decay",
+    "max_grad_norm": "max_grad_norm",
+    "normalize_advantages": "normalize_advantages",
 }
 
 

@@ -768,6 +768,24 @@ def test_an_evaluation_of_its_own_takes_nothing_over_from_collection(tmp_path):
     assert made.evaluation.max_new_tokens == 30
 
 
+@pytest.mark.parametrize(
+    ("model", "shortest", "expected"),
+    [("t5-base", 10, 9), ("t5-base", 0, 0), ("facebook/bart-base", 20, 18), ("gpt2", 10, 10)],
+)
+def test_a_shortest_length_is_that_of_generate(tmp_path, model, shortest, expected):
+    """tests/models/test_pair_architectures.py compares the numbers with `generate`."""
+    own = f"{{do_sample: True, min_length: {shortest}, max_new_tokens: 20}}"
+    text = REWARDED.replace("REWARD", "{id: rouge_combined}").replace("t5-base", model)
+    text = text.replace("{do_sample: True, top_k: 0, max_new_tokens: 20}", own)
+    text = text.replace("metrics: []", f"metrics: [], generation_kwargs: {own}")
+    if model == "gpt2":
+        text = text.replace("seq2seq_lm", "causal_lm")
+    found, made = converted(tmp_path, text)
+    assert (made.decoding.min_new_tokens, made.evaluation.min_new_tokens) == (expected, expected)
+    (note,) = said_of(found, "alg.policy.args.generation_kwargs.min_length")
+    assert ("counts" in note.why) == (model != "gpt2")
+
+
 def test_defaults_that_differ_and_a_device_that_is_not_here_are_said(tmp_path):
     found, made = converted(tmp_path, IMDB.replace("terminate_on_eos: True, ", "").replace("cuda:0", "mps"))
     assert "was not set" in said_of(found, "env.args.terminate_on_eos")[0].why

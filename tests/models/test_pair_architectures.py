@@ -18,9 +18,11 @@ from loquent.models.decode.cache import Uncached
 from loquent.models.decode.paired import Paired
 from loquent.models.decode.rows import rows_of
 from loquent.models.score.tokens import action_scores, weighted_nll
+from loquent.models.trie import Trie
 from loquent.pretrained import head, hidden, logits, pairs
 
-WHOLE_ROWS = {"led", "nllb-moe"}  # decoding reads whole rows: our cache does not give the same
+# decoding reads whole rows, because our cache does not give the same; M2M100 counts no positions of padding
+WHOLE_ROWS = {"led", "m2m_100", "nllb-moe"}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 
 
@@ -51,6 +53,47 @@ def test_scores_are_those_of_the_model_and_of_sampling(kind):
     weighted_nll(module, batch)[0].backward()
     both = [module.get_encoder(), module.get_decoder()]
     assert all(any(p.grad is not None and p.grad.any() for p in side.parameters()) for side in both)
+
+
+@pytest.mark.parametrize("kind", sorted(OWN))
+def test_special_ids_in_an_answer_are_scored_as_they_are_drawn(kind):
+    """Padding, both ends and the decoder's start: as the first, a middle and the last token but one."""
+    module, answer = built(kind), [0, 7, 0, 2, END, START, 8, START, END, 2, 0, 9]
+    prompts = [[~5, ~6, ~7, START], [~9, START]]
+    answers = drawn(
+        module, prompts, {"max_new_tokens": 12}, {"allowed": [Trie([answer])] * 2}, end=(39,), pad=0
+    )
+    assert [drawn.tokens.ids.tolist() for drawn in answers] == [answer] * 2
+    batch = batch_of(prompts, answers, VOCABULARY)
+    sampled = torch.from_numpy(np.concatenate([answer.tokens.policy_logprob for answer in answers]))
+    with torch.no_grad():
+        found = action_scores(module, batch).policy
+        whole = logits(module, batch.tokens)[:, :-1][batch.is_action[:, 1:]].log_softmax(1)
+    torch.testing.assert_close(found.double(), sampled, rtol=0, atol=2e-5)
+    chosen = batch.tokens[batch.is_action][:, None]
+    torch.testing.assert_close(whole.gather(1, chosen)[:, 0].double(), sampled, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize(("kind", "forced", "first"), [("marian", None, [START]), ("bart", 2, [START, 2])])
+@pytest.mark.parametrize("shortest", [4, 7])
+def test_the_shortest_length_of_generate_counts_what_the_decoder_reads_first(kind, forced, first, shortest):
+    """So RL4LMs' `min_length` is one more than ours, and two more where the first token is forced."""
+    module, sources = built(kind), [[5, 6, 7], [9, 4, 8]]
+    module.final_logits_bias[0, END] = 1e3  # every answer ends as soon as it may
+    config = transformers.GenerationConfig(
+        min_length=shortest, max_new_tokens=12, eos_token_id=END, pad_token_id=0, forced_bos_token_id=forced,
+        decoder_start_token_id=START,
+    )  # fmt: skip
+    theirs = module.generate(torch.tensor(sources), generation_config=config)[:, len(first) :].tolist()
+    ours = drawn(
+        module,
+        [[*(~i for i in source), *first] for source in sources],
+        {"method": "greedy", "min_new_tokens": shortest - len(first)},
+        end=(END,),
+        pad=0,
+    )
+    assert [answer.tokens.ids.tolist() for answer in ours] == theirs
+    assert {len(answer) for answer in theirs} == {shortest - len(first) + 1}
 
 
 @pytest.mark.parametrize("kind", sorted(pairs.REFUSED))

@@ -28,11 +28,15 @@ from output_products import OutputProducts
 
 MODELS = {"gpt2": gpt2, "llama": llama, "gemma2": partial(built, "gemma2"), "bert": partial(built, "bert")}
 
+TEMPERED = {"top_k": 6, "temperature": 0.6, "tempered": True}
+
 
 def scored(module, settings=None, n=12, extra=0, device="cpu"):
     prompts = prompts_of(n)
-    answers = drawn(module, prompts, {"top_k": 6, "temperature": 0.8} if settings is None else settings)
-    return batch_of(prompts, answers, VOCABULARY, device, extra)
+    settings = {"top_k": 6, "temperature": 0.8} if settings is None else dict(settings)
+    tempered = settings.pop("tempered", False)
+    batch = batch_of(prompts, drawn(module, prompts, settings), VOCABULARY, device, extra)
+    return replace(batch, tempered=tempered)
 
 
 def weighted(scores, n):
@@ -54,8 +58,9 @@ def naive(module, batch):
         1.0 if batch.support is None else torch.from_numpy(batch.support.temperature).to(logits)[:, None]
     )
     logprob = restricted_logprob(logits, kept, temperature)
+    full = logits / temperature if batch.tempered else logits
     return Scores(
-        logprob.gather(1, chosen)[:, 0], logits.log_softmax(1).gather(1, chosen)[:, 0], entropy(logprob)
+        logprob.gather(1, chosen)[:, 0], full.log_softmax(1).gather(1, chosen)[:, 0], entropy(logprob)
     )
 
 
@@ -64,7 +69,7 @@ def naive(module, batch):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}])
+@pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}, TEMPERED])
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, device, monkeypatch):
     module = MODELS[name](dtype, device=device)
@@ -89,7 +94,7 @@ def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, d
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}])
+@pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}, TEMPERED])
 @pytest.mark.parametrize("name", MODELS)
 def test_losses_in_one_pass_are_those_of_whole_logits(name, settings, dtype, monkeypatch):
     """With equal weights in one pass, with other weights by computing the logits again."""

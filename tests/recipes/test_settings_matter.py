@@ -57,6 +57,7 @@ RECIPES = {
         [
             *RL,
             "algorithm.top_p=0.7",
+            "decoding.temperature=0.9",
             "algorithm.mu=1",
             "algorithm.schedule=cosine",
             "algorithm.total_steps=90",

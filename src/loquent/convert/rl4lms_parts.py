@@ -116,6 +116,17 @@ def encoder_decoder(source: Source) -> bool:
     return model_type == "seq2seq" or "seq2seq" in policy
 
 
+def _begun(source: Source) -> int:
+    """The tokens that `min_length` counts and that an answer of ours does not have.
+
+    They are the start token of a decoder, and the first token that models of BART's family force.
+    """
+    if not encoder_decoder(source):
+        return 0
+    names = [source.get(key, str, "") for key in ("alg.model_name", "alg.policy.args.model_name")]
+    return 2 if "bart" in "".join(names).lower() else 1
+
+
 def _side(source: Source, key: str) -> None:
     if source.get(key, str, "left") == "left":
         source.same(key)
@@ -219,11 +230,15 @@ def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
             if source.node(f"{key}.{name}") is not None:
                 settings[name] = source.get(f"{key}.{name}", kind)
                 source.taken(f"{key}.{name}", name)
-    for name, setting in (("min_length", "min_new_tokens"), ("max_new_tokens", "max_new_tokens")):
-        if source.get(f"{key}.{name}", int, None) is not None:
-            low = 1 if setting == "max_new_tokens" else None
-            settings[setting] = source.get(f"{key}.{name}", int, low=low)
-            source.taken(f"{key}.{name}", setting)
+    if source.get(f"{key}.max_new_tokens", int, None) is not None:
+        settings["max_new_tokens"] = source.get(f"{key}.max_new_tokens", int, low=1)
+        source.taken(f"{key}.max_new_tokens", "max_new_tokens")
+    shortest = source.get(f"{key}.min_length", int, None)
+    if shortest is not None:
+        begun = _begun(source)
+        settings["min_new_tokens"] = max(0, shortest - begun)
+        why = f"Hugging Face counts what a decoder reads before an answer too; it is {begun} token(s) here"
+        source.taken(f"{key}.min_length", "min_new_tokens", why if begun else "")
     node = source.node(key)
     for name, item in node.mapping(key).items() if node and node.value is not None else ():
         if item.value is None:

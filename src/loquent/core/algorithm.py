@@ -97,6 +97,8 @@ class BatchAlgorithm(Algorithm):
     experience = "tokens"
     working_copies: int = 0
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
+    tempered: bool = False
+    """Whether `score` takes the full softmax at the temperature of decoding; without, at temperature 1."""
     gradient: Any = None
     """The owner of its gradient steps (`algorithms.shared.gradient_step.GradientStep`); None: it has none."""
 

@@ -85,6 +85,7 @@ def logits(module: Any, tokens: Tensor) -> Tensor:
         encoder_outputs=pairs.encoder_output(memory),
         attention_mask=real.long(),
         decoder_input_ids=parts.target,
+        decoder_attention_mask=torch.ones_like(parts.target),
         use_cache=False,
     ).logits
     result = output.new_zeros(*tokens.shape, output.shape[2])

@@ -308,9 +308,16 @@ def _in_passes(module: Any, different: Tensor, places: Tensor, size: int) -> Ten
 def decoded(
     module: Any, target: Int64[Tensor, "S M"], memory: Float[Tensor, "S L H"], real: Bool[Tensor, "S L"]
 ) -> Float[Tensor, "S M H"]:
-    """The decoder's last hidden states of targets that begin at its first position."""
+    """The decoder's last hidden states of targets that begin at its first position.
+
+    The mask is explicit, because T5Gemma's own hides ids of padding, which an answer may contain.
+    """
     output = module.get_decoder()(
-        input_ids=target, encoder_hidden_states=memory, encoder_attention_mask=real.long(), use_cache=False
+        input_ids=target,
+        attention_mask=torch.ones_like(target),
+        encoder_hidden_states=memory,
+        encoder_attention_mask=real.long(),
+        use_cache=False,
     )
     states: Tensor = output.last_hidden_state
     return states

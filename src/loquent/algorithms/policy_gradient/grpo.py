@@ -85,6 +85,8 @@ PRESETS = {
         drop_equal=False,
         kl="loss",
         kl_correction=True,
+        kl_temperature="sampling",
+        ratio="raw",
         beta=0.0,
     ),
 }

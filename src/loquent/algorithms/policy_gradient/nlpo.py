@@ -51,6 +51,7 @@ PRESETS = {
         kl_gain=0.2,
         top_p=0.9,
         mu=5,
+        keep_special=False,
     ),
     "rl4lms": Record(
         epochs=5,
@@ -65,6 +66,7 @@ PRESETS = {
         top_p=0.9,
         mu=0,
         min_keep=100,
+        keep_special=True,
         ratio="raw",
         entropy="raw",
         mask_in_evaluation=True,
@@ -92,6 +94,11 @@ class Config(ppo.Config):
         low=0,
     )
     min_keep: int = setting(1, "least number of tokens to keep", source="RL4LMs keeps 100", low=1)
+    keep_special: bool = setting(
+        True,
+        "whether the mask always keeps special tokens, of which one ends an answer",
+        source="RL4LMs; 2210.01241 eq. 6 keeps the nucleus alone",
+    )
     mask_in_evaluation: bool = setting(False, "whether evaluation draws from the nucleus too, as in RL4LMs")
     entropy: str = setting(
         "support",
@@ -150,9 +157,10 @@ class NLPO(PPO):
         """
         if not self.masks or (evaluating and not self.config.mask_in_evaluation):
             return super().agent(model, evaluating)
-        special = tuple(sorted({*model.language.tokenizer.all_special_ids, *model.format.end}))
+        special = {*model.language.tokenizer.all_special_ids, *model.format.end}
+        kept = tuple(sorted(special)) if self.config.keep_special else ()
         nucleus = Nucleus(
-            self.masking_policy, self.config.top_p, self.config.top_k, self.config.min_keep, special
+            self.masking_policy, self.config.top_p, self.config.top_k, self.config.min_keep, kept
         )
         return LanguageModelAgent(
             model.policy,

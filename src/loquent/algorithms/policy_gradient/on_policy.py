@@ -59,6 +59,12 @@ class OnPolicyConfig(StepSettings):
         "probabilities in the ratio: in the support that tokens are drawn from, or raw",
         choices=("support", "raw"),
     )
+    kl_temperature: str = setting(
+        "one",
+        "temperature of the full softmax, in the KL to the reference and in raw ratios: 1, or decoding's",
+        source="TRL has decoding's",
+        choices=("one", "sampling"),
+    )
     token_budget: int = setting(
         8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
     )
@@ -84,6 +90,7 @@ class OnPolicy(BatchAlgorithm):
                 "be any)"
             )
         self.config, self.key = config, key
+        self.tempered = config.kl_temperature == "sampling"
         self.gradient = GradientStep(self.learned_parameters(model), config, key)
         self.updates = 0
 
@@ -211,7 +218,7 @@ def acting_rows(batch: TokenBatch) -> Tensor:
 
 
 def divergence(batch: TokenBatch) -> Float[Tensor, "B T"]:
-    """The k1 estimate of KL(policy, reference) per action token, by the full softmax.
+    """The k1 estimate of KL(policy, reference) per action token, by the full softmax of `kl_temperature`.
 
     0 elsewhere and without reference.
     """

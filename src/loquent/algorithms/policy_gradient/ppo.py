@@ -51,6 +51,8 @@ PRESETS = {
         weight_decay=0.0,
         normalize_advantages=True,
         beta=0.05,
+        kl_temperature="sampling",
+        ratio="raw",
         kl_target=None,
         stop_kl=None,
     ),

@@ -36,6 +36,8 @@ PRESETS = {
         clip=0.2,
         clip_high=None,
         beta=0.05,
+        kl_temperature="sampling",
+        ratio="raw",
         normalize_advantages=False,
     )
 }

@@ -1,6 +1,7 @@
 """Beam search with the `generate` of transformers.
 
-The answers are scored afterwards in one teacher-forced pass.
+Prompts of one length are searched together, so no row is padded. The answers are scored afterwards in one
+teacher-forced pass.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import numpy as np
 import torch
 
 from loquent.core.episode import Tokens
-from loquent.errors import BadModel
-from loquent.models.decode.drawn import Drawn
+from loquent.errors import BadModel, LoquentError
+from loquent.models.decode.drawn import Choices, Drawn, Sequences
+from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.score.acted import acting_at, padded_answers
 from loquent.models.trie import Trie
 from loquent.models.values.perturb import Perturbation
-from loquent.pretrained import padded
 from loquent.pretrained.pairs import is_pair, sides
 
 
@@ -36,160 +37,153 @@ def beam_search(
 ) -> list[Drawn]:
     """The best sequence of each prompt.
 
-    Both log-probabilities are full softmaxes, because a search has no support.
+    The search maximises the sum of log-probabilities in the full softmax, divided by the length, as
+    `generate` does. The support of a token is the set of ids that the search could choose from.
 
     A `stop` function cuts the finished sequence at the first place where it is true, without influence on the
     search. With a perturbation, the search maximises the sum of the perturbed policy's log-probabilities
     (arXiv:2206.11871, the released code), and `drawn_logprob` is the perturbed policy's. A search may lose
     the greedy sequence; if `greedy` has a better answer, it is taken.
+
+    Raises:
+        BadModel: logits are not finite, or `generate` refuses the model.
     """
-    answers: list[Drawn] = []
-    size = max(1, decoding.live // decoding.beams)
-    for first in range(0, len(prompts), size):
-        part = slice(first, first + size)
-        sequences = _search(
-            module,
-            prompts[part],
-            decoding,
-            sorted(end),
-            pad,
-            stop[part],
-            allowed[part],
-            vocabulary,
-            perturbation,
-        )
-        scored = _scored(module, prompts[part], sequences, pad, perturbation)
+    answers: dict[int, Drawn] = {}
+    rows = module.get_input_embeddings().weight.shape[0]
+    limit = rows if vocabulary is None else min(vocabulary, rows)
+    for numbers in _groups(module, prompts, max(1, decoding.live // decoding.beams)):
+        chosen = [prompts[i] for i in numbers]
+        choices = Choices([allowed[i] for i in numbers], sorted(end), decoding.min_new_tokens, limit, rows)
+        found = _search(module, chosen, decoding, pad, choices, perturbation)
+        sequences = [
+            _cut(row, choices, n, stop[i], decoding.max_new_tokens)
+            for n, (row, i) in enumerate(zip(found, numbers, strict=True))
+        ]
+        scored = _scored(module, chosen, sequences, pad, perturbation, choices)
         if greedy is not None:
-            greedy_sequences = [(answer.tokens.ids.tolist(), answer.stopped) for answer in greedy[part]]
-            others = _scored(module, prompts[part], greedy_sequences, pad, perturbation)
+            others = [(greedy[i].tokens.ids.tolist(), greedy[i].stopped) for i in numbers]
             scored = [
                 max(pair, key=lambda answer: answer.tokens.drawn_logprob.sum())
-                for pair in zip(scored, others, strict=True)
+                for pair in zip(
+                    scored, _scored(module, chosen, others, pad, perturbation, choices), strict=True
+                )
             ]
-        answers += scored
-    return answers
+        answers |= zip(numbers, scored, strict=True)
+    return [answers[i] for i in range(len(prompts))]
+
+
+def _groups(module: Any, prompts: Sequence[Sequence[int]], size: int) -> list[list[int]]:
+    """The numbers of at most `size` prompts of one length each; of an encoder-decoder, on both sides."""
+    lengths: dict[tuple[int, ...], list[int]] = {}
+    for number, prompt in enumerate(prompts):
+        length = tuple(map(len, sides(prompt))) if is_pair(module) else (len(prompt),)
+        lengths.setdefault(length, []).append(number)
+    return [same[i : i + size] for same in lengths.values() for i in range(0, len(same), size)]
 
 
 def _search(
     module: Any,
     prompts: Sequence[Sequence[int]],
     decoding: Any,
-    end: list[int],
     pad: int,
-    stop: Sequence[Callable[[list[int]], bool] | None],
-    allowed: Sequence[Trie | None],
-    vocabulary: int | None,
+    choices: Choices,
     perturbation: Perturbation | None,
-) -> list[tuple[list[int], str]]:
-    """The best sequence of each prompt, and the reason why it stopped."""
+) -> list[list[int]]:
+    """The best sequence of each prompt, with padding and what follows an end.
+
+    Raises:
+        BadModel: as in `beam_search`.
+    """
     from transformers import GenerationConfig, LogitsProcessorList
 
-    from loquent.models.decode.processor import PerturbedLogits
+    from loquent.models.decode.processor import AllowedLogits, PerturbedLogits
 
-    inputs, sources = _inputs(module, prompts, pad)
+    inputs, sources = _inputs(module, prompts)
     width = inputs["input_ids" if sources is None else "decoder_input_ids"].shape[1]
-    rows = module.get_input_embeddings().weight.shape[0]
-    limit = rows if vocabulary is None else min(vocabulary, rows)
-    is_restricted = limit < rows or any(trie is not None for trie in allowed)
     config = GenerationConfig(
         num_beams=decoding.beams,
         do_sample=False,
         max_new_tokens=decoding.max_new_tokens,
-        min_new_tokens=decoding.min_new_tokens or None,
-        eos_token_id=end or None,
+        eos_token_id=choices.end or None,
         pad_token_id=pad,
         decoder_start_token_id=None if sources is None else int(inputs["decoder_input_ids"][0, 0]),
         **({} if perturbation is None or decoding.beams == 1 else {"length_penalty": 0.0}),
     )
-    processors = LogitsProcessorList()
+    processors = LogitsProcessorList([AllowedLogits(choices, len(prompts), width)])
     if perturbation is not None:
-        own: dict[str, Any] = {"sources": sources, "attention_mask": inputs["attention_mask"]}
-        own["attention_mask" if sources is not None else "sources"] = None
-        processors.append(PerturbedLogits(module, perturbation, decoding, **own))
+        processors.append(PerturbedLogits(module, perturbation, decoding, sources=sources))
     original = module.generation_config
     module.generation_config = config  # else `generate` would take unset options from the model's own
     try:
-        output = module.generate(
-            **inputs,
-            logits_processor=processors,
-            prefix_allowed_tokens_fn=_allowed_ids(allowed, width, limit, end) if is_restricted else None,
-        )
+        output = module.generate(**inputs, logits_processor=processors)
+    except (LoquentError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # of the model's own code, which may raise anything
+        raise BadModel(
+            f"the beam search of transformers does not run with {module.config.model_type} in "
+            f"{str(module.dtype).removeprefix('torch.')}: {str(error).splitlines()[0]}; decoding.method must "
+            "be greedy or sample for this model, or its dtype another"
+        ) from error
     finally:
         module.generation_config = original
-    return [
-        _cut(row, end, function, decoding.max_new_tokens)
-        for row, function in zip(output[:, width:].tolist(), stop, strict=True)
-    ]
+    sequences: list[list[int]] = output[:, width:].tolist()
+    return sequences
 
 
 def _inputs(
-    module: Any, prompts: Sequence[Sequence[int]], pad: int
+    module: Any, prompts: Sequence[Sequence[int]]
 ) -> tuple[dict[str, torch.Tensor], list[list[int]] | None]:
-    """The inputs of `generate`, and the sources of an encoder-decoder, whose decoder's ids have no padding.
-
-    Raises:
-        BadModel: the decoder's ids of the prompts differ in length.
-    """
+    """The inputs of `generate` of prompts of one length, and the sources of an encoder-decoder."""
     if not is_pair(module):
-        ids, real = padded(prompts, pad, module.device, left=True)
-        return {"input_ids": ids, "attention_mask": real.long()}, None
+        ids = torch.tensor([list(prompt) for prompt in prompts], device=module.device)
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, None
     split = [sides(prompt) for prompt in prompts]
-    sources, starts = [source for source, _ in split], [start for _, start in split]
-    if len({len(start) for start in starts}) > 1:
-        raise BadModel(
-            "the prompts of a beam search give the decoder different numbers of ids; all need one start; "
-            "write them with one format"
-        )
-    ids, real = padded(sources, pad, module.device)
-    first = torch.tensor(starts, device=module.device)
-    return {"input_ids": ids, "attention_mask": real.long(), "decoder_input_ids": first}, sources
-
-
-def _allowed_ids(
-    allowed: Sequence[Trie | None], width: int, limit: int, end: list[int]
-) -> Callable[[int, torch.Tensor], list[int]]:
-    """The function that tells `generate` which ids may follow in a row.
-
-    `width` is the number of prompt columns, and `limit` the number of ids that may be drawn at all.
-    """
-    all_ids = list(range(limit))
-
-    def ids_after(number: int, row: torch.Tensor) -> list[int]:
-        trie = allowed[number]
-        if trie is None:
-            return all_ids
-        node = trie.root
-        for token in row[width:].tolist():
-            node = trie.step(node, token)
-        return trie.allowed(node).tolist() or end or all_ids
-
-    return ids_after
+    sources = [source for source, _ in split]
+    ids = torch.tensor(sources, device=module.device)
+    starts = torch.tensor([start for _, start in split], device=module.device)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": starts}, sources
 
 
 def _scored(
     module: Any,
     prompts: Sequence[Sequence[int]],
-    answers: Sequence[tuple[list[int], str]],
+    answers: Sequences,
     pad: int,
     perturbation: Perturbation | None,
+    choices: Choices,
 ) -> list[Drawn]:
-    """Answers with their log-probabilities in the full softmax, with and without the perturbation."""
+    """Answers with their supports, and their log-probabilities in the supports and in the full softmax.
+
+    Raises:
+        BadModel: a log-probability is not finite.
+    """
     ids = [answer for answer, _ in answers]
-    scores = acting_at(module, *padded_answers(prompts, ids, pad, module.device), perturbation)
+    support = choices.support(answers)
+    scores = acting_at(module, *padded_answers(prompts, ids, pad, module.device), perturbation, support)
+    if not bool((scores.drawn.isfinite() & scores.policy.isfinite()).all()):
+        raise BadModel(NOT_FINITE)
     lengths = [len(answer) for answer in ids]
     drawn, policy = (column.cpu().split(lengths) for column in (scores.drawn, scores.policy))
-    return [
-        Drawn(Tokens(np.array(answer, dtype=np.int64), p.numpy().copy(), q.numpy().copy()), reason)  # type: ignore[arg-type]  # the reason is one of three
-        for (answer, reason), p, q in zip(answers, drawn, policy, strict=True)
-    ]
+    scored, first = [], 0
+    for (answer, reason), p, q in zip(answers, drawn, policy, strict=True):
+        own = None if support is None else support.take(slice(first, first + len(answer)))
+        own = None if own is None or own.is_everything else own
+        tokens = Tokens(np.array(answer, dtype=np.int64), p.numpy().copy(), q.numpy().copy(), own)
+        scored.append(Drawn(tokens, reason))  # type: ignore[arg-type]  # the reason is one of three
+        first += len(answer)
+    return scored
 
 
 def _cut(
-    row: list[int], end: list[int], stop: Callable[[list[int]], bool] | None, max_new_tokens: int
+    row: list[int],
+    choices: Choices,
+    number: int,
+    stop: Callable[[list[int]], bool] | None,
+    max_new_tokens: int,
 ) -> tuple[list[int], str]:
-    """The answer without padding, up to its end, and the reason why it stopped."""
+    """The answer of a row without padding, up to its end, and the reason why it stopped."""
     for n, token in enumerate(row, 1):
-        if token in end:
+        if token in choices.end or (choices.allowed[number] and choices.after(number, row[:n]) is None):
             return row[:n], "end"
         if stop is not None and stop(row[:n]):
             return row[:n], "stop"

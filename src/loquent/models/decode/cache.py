@@ -131,7 +131,7 @@ class Cached:
         cache = DynamicCache(config=self.module.config)
         slabs = [Slab() for _ in cache.layers]
         cache.layers = [*slabs]
-        last = self._forward(ids, real.long(), (real.cumsum(1) - 1).clamp_min(0), cache)
+        last = self._forward(ids, self._visible(real), (real.cumsum(1) - 1).clamp_min(0), cache)
         length = real.sum(1)
         mask = torch.zeros(len(ids), 1, 1, ids.shape[1], dtype=self.module.dtype, device=ids.device)
         mask.masked_fill_(~real[:, None, None], -torch.inf)
@@ -149,6 +149,19 @@ class Cached:
         ]
         self.mask, self.length = torch.cat(masks), torch.cat([self.length, length])
         return last
+
+    def _visible(self, real: Tensor) -> Tensor:
+        """The attention mask of a pass over prompts padded on the left.
+
+        In float64 padding reads itself: a softmax in float32, as eager attention has, is nan without anything
+        to read, because the least float64 is -inf there.
+        """
+        if self.module.dtype != torch.float64 or bool(real.all()):
+            return real.long()
+        causal = torch.ones(real.shape[1], real.shape[1], dtype=torch.bool, device=real.device).tril()
+        seen = causal & real[:, None] | torch.eye(len(causal), dtype=torch.bool, device=real.device)
+        hidden = torch.zeros(seen.shape, dtype=self.module.dtype, device=real.device)
+        return hidden.masked_fill_(~seen, -torch.inf)[:, None]
 
     def step(self, ids: Tensor) -> Last:
         """One forward pass over one new column."""

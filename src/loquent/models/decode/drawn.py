@@ -1,15 +1,18 @@
-"""The answers of decoding, and the record from which they are made."""
+"""The answers of decoding, the record from which they are made, and what may follow in a search."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
 from loquent.core.episode import Tokens
 from loquent.core.task import Stopped
 from loquent.models.decode.sampling import Choice
 from loquent.models.support import Support
+from loquent.models.trie import Trie
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +71,49 @@ class TokenRecord:
             )
             answers.append(Drawn(tokens, self.stopped[row]))  # type: ignore[arg-type]  # the reason is one of three
         return answers
+
+
+Sequences = Sequence[tuple[list[int], str]]  # answers, each with the reason why it stopped
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """The ids that may follow in each row of a search."""
+
+    allowed: Sequence[Trie | None]
+    end: list[int]
+    minimum: int  # of tokens before an end, in rows without legal words
+    limit: int  # ids from this number on never follow
+    vocabulary: int
+
+    @property
+    def restrict(self) -> bool:
+        """Whether some id may not follow somewhere."""
+        return (
+            self.limit < self.vocabulary
+            or bool(self.minimum and self.end)
+            or any(trie is not None for trie in self.allowed)
+        )
+
+    def after(self, row: int, ids: Sequence[int]) -> torch.Tensor | None:
+        """Whether each id may follow an answer so far, [V]; None if its legal words have ended."""
+        kept = torch.zeros(self.vocabulary, dtype=torch.bool)
+        trie = self.allowed[row]
+        if trie is None:
+            kept[: self.limit] = True
+            if len(ids) < self.minimum:
+                kept[self.end] = False
+            return kept
+        node = trie.root
+        for token in ids:
+            node = trie.step(node, token)
+        legal = trie.allowed(node)
+        kept[torch.from_numpy(legal)] = True
+        return kept if len(legal) else None
+
+    def support(self, answers: Sequences) -> Support | None:
+        """The support of all tokens of the rows' answers; None if nothing is restricted."""
+        if not self.restrict:
+            return None
+        kept = [self.after(row, ids[:n]) for row, (ids, _) in enumerate(answers) for n in range(len(ids))]
+        return Support.pack(torch.stack([one for one in kept if one is not None]))

@@ -1,6 +1,6 @@
-"""A logits processor that applies a perturbation in the `generate` of transformers.
+"""Logits processors for the `generate` of transformers: what may follow, and a perturbation.
 
-It gives the same distribution as our own decoding.
+They give the same distribution as our own decoding.
 """
 
 from __future__ import annotations
@@ -12,14 +12,51 @@ import torch
 from torch import Tensor
 from transformers import LogitsProcessor
 
+from loquent.errors import BadModel
 from loquent.models.decode.cache import Rows
+from loquent.models.decode.drawn import Choices
 from loquent.models.decode.readers import sources as trunks_of
 from loquent.models.decode.rows import rows_of
+from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.decoding_settings import Decoding
 from loquent.models.support import filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation, perturbed_logprob
 from loquent.pretrained import context, evaluating
 from loquent.pretrained.pairs import source_ids
+
+
+class AllowedLogits:
+    """Gives ids that may not follow a score of -inf, and refuses scores that are not finite.
+
+    Args:
+        choices: what may follow in each row.
+        count: the number of prompts; the beams of a prompt are adjacent rows.
+        width: the number of columns of the prompts.
+    """
+
+    def __init__(self, choices: Choices, count: int, width: int) -> None:
+        self.choices, self.count, self.width = choices, count, width
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """The scores [rows, V]; the only score of a row whose legal words have ended is 0.
+
+        Raises:
+            BadModel: a score is not a number, or infinite.
+        """
+        if bool((scores.isnan() | (scores == torch.inf)).any()):
+            raise BadModel(NOT_FINITE)
+        if not self.choices.restrict:
+            return scores
+        beams = len(input_ids) // self.count
+        result = torch.full_like(scores, -torch.inf)
+        for i, ids in enumerate(input_ids[:, self.width :].tolist()):
+            kept = self.choices.after(i // beams, ids)
+            if kept is None:
+                result[i, self.choices.end[0] if self.choices.end else 0] = 0.0
+            else:
+                kept = kept.to(scores.device)
+                result[i, kept] = scores[i, kept]
+        return result
 
 
 class PerturbedLogits(LogitsProcessor):  # type: ignore[misc]  # transformers has no types

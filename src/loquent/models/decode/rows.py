@@ -112,7 +112,10 @@ def _compared(module: Any, gives: Gives, ours: Any, wrong: Sequence[Any], most: 
 
 
 def _probe(rows: Rows) -> Tensor | None:
-    """The result of the last of three passes in which rows join, leave and step; None if one fails."""
+    """The result of the last of four passes in which rows join, leave and step; None if one fails.
+
+    The rows read the id of padding, by which some models count positions.
+    """
     module: Any = rows.module  # type: ignore[attr-defined]  # transformers has no types
     vocabulary = module.get_input_embeddings().weight.shape[0]
     prompts = [[i % vocabulary for i in ids] for ids in ([1, 2, 3, 4], [5, 6], [7])]
@@ -122,7 +125,10 @@ def _probe(rows: Rows) -> Tensor | None:
         rows.join(prompts[:2])
         rows.join(prompts[2:])
         rows.keep(torch.tensor([2, 1], device=module.device))
-        last = rows.step(torch.tensor([8 % vocabulary, 9 % vocabulary], device=module.device))
+        pad = getattr(module.config.get_text_config(decoder=True), "pad_token_id", None)
+        pad = 8 if pad is None else pad
+        for ids in ([pad, 9], [10, pad]):
+            last = rows.step(torch.tensor([i % vocabulary for i in ids], device=module.device))
     except Exception:  # a model with another kind of cache may raise any error
         return None
     return last.states if last.logits is None else last.logits

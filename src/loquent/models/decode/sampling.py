@@ -22,6 +22,11 @@ BLOCK = 256  # columns of a block
 # 2^20 * 2^-53 bounds the relative rounding error of a sum of 2^20 numbers in float64; it is twice as much and
 # more, because the total and the sum up to a column are rounded
 SLACK = 3e-10
+NOT_FINITE = (
+    "no token can be chosen: the logits of the model, or the values it is perturbed by, are not finite, or "
+    "every token is banned; all must be finite, and one token allowed; lower the learning rate, or check the "
+    "legal words"
+)
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,7 @@ def choose(
     else:
         policy = drawn
     if not bool((torch.isfinite(drawn) & torch.isfinite(policy)).all()):
-        raise BadModel(
-            "no token can be chosen: the logits of the model, or the values it is perturbed by, are not "
-            "finite, or every token is banned; all must be finite, and one token allowed; lower the learning "
-            "rate, or check the legal words"
-        )
+        raise BadModel(NOT_FINITE)
     return Choice(ids, drawn, policy, _support(len(ids), kept, columns, vocabulary, limit, temperature))
 
 

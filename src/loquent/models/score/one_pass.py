@@ -29,7 +29,7 @@ class Scores(NamedTuple):
     """A model's numbers of N action tokens, in the row-major order of `is_action.nonzero()`."""
 
     drawn: Float[Tensor, " N"]  # log-probability in the support of each token, with temperature
-    policy: Float[Tensor, " N"]  # log-probability in the full softmax
+    policy: Float[Tensor, " N"]  # log-probability in the full softmax; see `TokenBatch.tempered`
     entropy: Float[Tensor, " N"]  # of the distribution of `drawn`, in nats; NaN if not requested
 
 
@@ -48,6 +48,7 @@ class Tokens:
     product: Product
     chosen: Int64[Tensor, " N"]
     support: Support | None
+    tempered: bool = False
 
     @property
     def slices(self) -> list[slice]:
@@ -148,21 +149,25 @@ class _Chunk:
             logits = tokens.product.wide(self.outputs)
             self.logits = logits if logits.dtype == torch.float64 else logits.float()
         logits = self.logits.detach()
-        self.total = logits.logsumexp(1)
-        policy = logits.gather(1, self.chosen)[:, 0] - self.total
-        kept = self.temperature = None
+        self.full, kept, self.temperature = logits, None, None
         self.restricted = tokens.support is not None
-        if tokens.support is None:
-            # in place where nothing reads the logits again
-            total = self.total[:, None]
-            logprob = logits - total if self.logits.requires_grad else logits.sub_(total)
-            drawn = policy
-        else:
+        if tokens.support is not None:
             support = tokens.support.take(here)
             kept = support.kept(device=logits.device)
             kept = None if bool(kept.all()) else kept
             temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
             self.temperature = None if bool((temperature == 1).all()) else temperature
+        self.scale: Tensor | float = 1.0
+        if tokens.tempered and self.temperature is not None:
+            self.scale, self.full = self.temperature, logits / self.temperature
+        self.total = self.full.logsumexp(1)
+        policy = self.full.gather(1, self.chosen)[:, 0] - self.total
+        if not self.restricted:
+            # in place where nothing reads the logits again
+            total = self.total[:, None]
+            logprob = logits - total if self.logits.requires_grad else logits.sub_(total)
+            drawn = policy
+        else:
             logprob = restricted_logprob(logits, kept, 1.0 if self.temperature is None else self.temperature)
             drawn = logprob.gather(1, self.chosen)[:, 0]
         self.probability = logprob.exp()
@@ -179,8 +184,8 @@ class _Chunk:
             by = self._softmax(self.probability, drawn)
             by = by if self.temperature is None else by.div_(self.temperature)
             if bool(policy.any()):
-                full = (self.logits.detach() - self.total[:, None]).exp_()
-                by += self._softmax(full, policy)
+                full = self._softmax((self.full - self.total[:, None]).exp_(), policy)
+                by += full.div_(self.scale)
         if self.logits is self.outputs:
             return by
         if not self.logits.requires_grad:

@@ -64,11 +64,13 @@ def action_scores(
         states = pretrained.logits(module, batch.tokens)[:, :-1][decided]
     chosen = batch.tokens[:, 1:][decided]
     sets = batch.support if support else None
+    tempered = batch.support if batch.tempered else None
     vocabulary = module.get_input_embeddings().weight.shape[0]
     step = one_pass.chunk_rows(vocabulary)
 
     def scores(logits: Tensor, here: slice, wanted: tuple[bool, ...]) -> tuple[Tensor, Tensor, Tensor]:
-        return _scores(logits, chosen[here], None if sets is None else sets.take(here), entropy and wanted[2])
+        own, full = (None if each is None else each.take(here) for each in (sets, tempered))
+        return _scores(logits, chosen[here], own, full, entropy and wanted[2])
 
     every = (True, True, True)
     if len(chosen) * vocabulary <= WHOLE:
@@ -112,7 +114,7 @@ def action_losses(
         loss = function(scores, slice(0, len(scores.policy)))
         return loss, Scores(*(column.detach() for column in scores))
     states, chosen = _decided(module, batch, hidden)
-    tokens = one_pass.Tokens(layer.product, chosen, batch.support)
+    tokens = one_pass.Tokens(layer.product, chosen, batch.support, batch.tempered)
     return one_pass.losses(tokens, layer.product.narrow(states), function)
 
 
@@ -168,13 +170,17 @@ def deciding(batch: TokenBatch) -> Bool[Tensor, "B T"]:
 
 
 @torch.no_grad()
-def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192) -> TokenBatch:
+def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192, tempered: bool = False) -> TokenBatch:
     """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`.
 
     Each network runs once, without dropout. The fields of a missing critic or reference model stay None. All
     numbers of the batch get the policy's precision, at least float32.
+
+    Args:
+        tempered: take the full softmax at the temperature that each token was drawn with, instead of 1.
     """
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
+    batch = replace(batch, tempered=tempered)
     policy, reference, value = (torch.zeros_like(batch.reward) for _ in range(3))
     bootstrap = batch.reward.new_zeros(len(batch))
     with evaluating(actor):
@@ -210,11 +216,11 @@ def micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
 
 
 def _scores(
-    logits: Tensor, chosen: Tensor, support: Support | None, entropy: bool
+    logits: Tensor, chosen: Tensor, support: Support | None, tempered: Support | None, entropy: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     logits = logits if logits.dtype == torch.float64 else logits.float()
-    picked = logits.gather(1, chosen[:, None])[:, 0]
-    policy = picked - logits.logsumexp(1)
+    full = logits if tempered is None else logits / torch.from_numpy(tempered.temperature).to(logits)[:, None]
+    policy = full.gather(1, chosen[:, None])[:, 0] - full.logsumexp(1)
     if support is None and not entropy:
         return policy, policy, torch.full_like(policy, torch.nan)
     if support is None:

@@ -55,6 +55,8 @@ class TokenBatch:
     group: Int64[Tensor, " B"] | None = None
     # of the action tokens in the order of is_action.nonzero(); None: all tokens at temperature 1
     support: Support | None = None
+    # whether policy_logprob and reference_logprob have the temperatures of the support, instead of 1
+    tempered: bool = False
     dropped: int = 0  # turns left out for length
     cut: int = 0  # tokens of observations left out for length
     left_out: int = 0  # episodes without an action token, which have no row
@@ -114,7 +116,9 @@ def cat(batches: Sequence[TokenBatch], pad: int) -> TokenBatch:
     joined: dict[str, Any] = {}
     for field in fields(TokenBatch):
         values = [getattr(batch, field.name) for batch in batches]
-        if isinstance(values[0], int):
+        if isinstance(values[0], bool):
+            joined[field.name] = all(values)
+        elif isinstance(values[0], int):
             joined[field.name] = sum(values)
         elif any(value is None for value in values):
             joined[field.name] = None

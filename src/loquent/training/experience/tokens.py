@@ -46,7 +46,8 @@ class PlayedTokens(Played):
         )
         batch = batch.to(actor.device)
         with products(actor.policy):
-            return score(actor, batch) if self.algorithm.scored else batch
+            own = self.algorithm
+            return score(actor, batch, tempered=own.tempered) if own.scored else batch
 
     def summary(self, episodes: Sequence[Episode], batch: TokenBatch) -> dict[str, float]:
         """The values under `rollout/` for answers of tokens."""
