@@ -111,7 +111,7 @@ def hostile(honest, tmp_path_factory):
     sizes = {"vocabulary": 260, "layers": 1, "width": 8, "heads": 1, "context": 16}
     pretrained.save(pretrained.build(["a b"], key=Key(0, ("model",)), device="cpu", **sizes), place)
     (place / "tokenizer.json").write_text(json.dumps({**honest, "normalizer": GROWS}))
-    (place / "v").write_text("a 1 2\n")
+    (place / "v.txt").write_text("a 1 2\n")
     return place
 
 
@@ -119,7 +119,7 @@ USERS = {
     "model": lambda place: pretrained.load(place),
     "encoder": lambda place: pretrained.load_encoder(str(place)),
     "classifier": lambda place: pretrained.load_classifier(place),
-    "byte pairs": lambda place: BytePair(pieces=str(place / "tokenizer.json"), vectors=str(place / "v"))(
+    "byte pairs": lambda place: BytePair(pieces=str(place / "tokenizer.json"), vectors=str(place / "v.txt"))(
         ["a"]
     ),
     "token form": lambda place: TokenizerFile(place, 8, 8),
@@ -182,4 +182,15 @@ def test_settings_of_a_tokenizer_that_build_more_are_refused(hostile, honest, tm
     file = tmp_path / "tokenizer_config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **entries}))
     with pytest.raises(BadModel, match=why):
+        pretrained.load(tmp_path)
+
+
+def test_a_folder_without_tokenizer_json_is_converted_first_in_the_process_with_limits(hostile, tmp_path):
+    """Its vocabulary has a token that no text may have; transformers alone would take it."""
+    (tmp_path / "config.json").write_text((hostile / "config.json").read_text())
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "x" * 5000: 1, "<|end|>": 2}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    names = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|end|>")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "GPT2Tokenizer", **names}))
+    with pytest.raises(BadModel, match="not a tokenizer that can be used: a token has 5,000 characters"):
         pretrained.load(tmp_path)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from loquent.algorithms.shared.optimization import exact_copies
@@ -20,15 +21,15 @@ from loquent.core import registry
 from loquent.core.algorithm import Playing, TurnAlgorithm
 from loquent.estimate import actions, turns
 from loquent.estimate.slices import Slice, bytes_of, measure, networks, tensors, timed, tree, unique, whole
+from loquent.machine import memory
 from loquent.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
-from loquent.recipes import Recipe
+from loquent.recipes import Recipe, needs
 from loquent.training.trainer import Trainer
 
 PATIENCE = 20.0  # seconds that the larger slice may take
 FIRST_ROWS, EVALUATED_ROWS = 2, 64
-DECODING_BYTES = 40  # for one logit in decoding: float32 logits and masks, cumulative sum in float64, copies
 LOGIT_BYTES = 16  # for one logit in learning, in addition to what is saved: softmax, its gradient, copies
 
 
@@ -47,6 +48,8 @@ class Estimate:
     total_seconds: float
     sizes: Mapping[str, int]
     device: str
+    free: int | None
+    """The memory that this process has and can get now; None if unknown."""
 
     def of_seeds(self, seeds: int) -> Estimate:
         """What runs with several seeds, one after the other, would need.
@@ -78,11 +81,14 @@ def estimate(recipe: Recipe) -> Estimate:
     kind = registry.resolve("algorithm", recipe.algorithm)
     if issubclass(kind, Playing | TurnAlgorithm):
         fields = turns.estimate_fields if issubclass(kind, TurnAlgorithm) else actions.estimate_fields
-        return Estimate(**fields(recipe, *_checkpoints(recipe)))
+        found = fields(recipe, *_checkpoints(recipe))
+        return Estimate(**found, free=available(torch.device(found["device"])))
     config, episodes = recipe.config, recipe.training.episodes
     minibatch = min(config.minibatch or episodes, episodes)
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))
     build, trainer = timed(lambda: Trainer(one_epoch))
+    device = trainer.actor.device
+    needs.check_decoding(trainer)
     gc.collect()
     watched = trainer.actor.device.type == "cpu" and forget_peak()
     weights = bytes_of(tensor for network in networks(trainer).values() for tensor in tensors(network))
@@ -124,8 +130,15 @@ def estimate(recipe: Recipe) -> Estimate:
             "seeds": 1,
             **({} if trainer.recording else {"rows": len(trainer.rows)}),
         },
-        device=str(trainer.actor.device),
+        device=str(device),
+        free=available(device),
     )
+
+
+def available(device: torch.device) -> int | None:
+    """The memory of a device that this process has and can get now."""
+    free = memory.free(device)
+    return None if free is None else free + (rss() if device.type == "cpu" else torch.cuda.memory_reserved())
 
 
 def _slices(trainer: Trainer, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
@@ -240,16 +253,7 @@ def _decoding(trainer: Trainer, recipe: Recipe, measured: Slice) -> dict[str, in
     )
     rows = max(drawn, evaluated)
     columns = measured.width + max(0, decoding.max_new_tokens - measured.actions // max(1, measured.rows))
-    config = policy.config.get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    decoders = 1 + ("mask" in networks(trainer))
-    size = policy.dtype.itemsize
-    vocabulary = policy.get_input_embeddings().weight.shape[0]
-    return {
-        "cache": decoders * 2 * config.num_hidden_layers * heads * width * columns * rows * size,
-        "decoding": rows * vocabulary * DECODING_BYTES,
-    }
+    return needs.decoding(policy, rows, columns, decoders=1 + ("mask" in networks(trainer)))
 
 
 def _collecting(trainer: Trainer, recipe: Recipe, measured: Slice) -> float:

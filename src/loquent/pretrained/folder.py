@@ -17,6 +17,7 @@ from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
 from loquent.machine.network import hub_or_cache
 
+CONVERSION = Path(__file__).with_name("conversion_worker.py")
 MEGABYTE = 1 << 20
 SETTINGS = (
     "config.json",
@@ -236,7 +237,7 @@ def check_tokenizer(place: Path) -> None:
         tokenizer_files.check(file)
     else:
         check(place)
-        tokenizer_files.check_folder(place, BYTES)
+        tokenizer_files.check_folder(place, BYTES, CONVERSION)
 
 
 def counts_layers(name: str) -> bool:

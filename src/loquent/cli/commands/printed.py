@@ -49,6 +49,9 @@ def estimated(estimate: Any) -> None:
         print(f"training rows: {sizes['rows']:,}")
     _parts("parameters", sum(estimate.parameters.values()), estimate.parameters, _count)
     _parts("memory at its peak", estimate.peak, estimate.memory, in_words)
+    if estimate.free is not None and estimate.peak > estimate.free:
+        free = in_words(estimate.free)
+        print(f"this is too much: {free} are free here; lower the settings of the largest part")
     _parts(
         "checkpoints on disk",
         estimate.disk["checkpoints"],

@@ -34,23 +34,24 @@ def check(file: Path) -> None:
         raise BadModel(
             f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are allowed. Use a model with a smaller file"
         )
-    _check(file, [file], {"file": str(file.resolve())}, MEMORY)
+    _check(file, [file], WORKER, {"file": str(file.resolve())}, MEMORY)
 
 
-def check_folder(folder: Path, names: Iterable[str]) -> None:
+def check_folder(folder: Path, names: Iterable[str], worker: Path) -> None:
     """Check the tokenizer of a folder without tokenizer.json, of which transformers makes one.
 
     Args:
         names: the names of all files that may be read.
+        worker: the file that converts and checks them.
 
     Raises:
         BadModel: as `check`.
     """
     files = [folder / name for name in sorted(names) if (folder / name).is_file()]
-    _check(folder, files, {"folder": str(folder.resolve())}, MEMORY_OF_TRANSFORMERS)
+    _check(folder, files, worker, {"folder": str(folder.resolve())}, MEMORY_OF_TRANSFORMERS)
 
 
-def _check(place: Path, files: Sequence[Path], job: dict[str, str], memory: int) -> None:
+def _check(place: Path, files: Sequence[Path], worker: Path, job: dict[str, str], memory: int) -> None:
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
@@ -58,7 +59,7 @@ def _check(place: Path, files: Sequence[Path], job: dict[str, str], memory: int)
     if digest.hexdigest() in _ACCEPTED:
         return
     try:
-        limited.run(WORKER, job, seconds=SECONDS, memory=memory)
+        limited.run(worker, job, seconds=SECONDS, memory=memory)
     except limited.Failed as reason:
         raise BadModel(f"{place} is not a tokenizer that can be used: {reason}; {ADVICE}") from None
     _ACCEPTED.add(digest.hexdigest())

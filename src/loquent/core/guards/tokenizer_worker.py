@@ -9,7 +9,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +41,24 @@ class Refused(ValueError):
 
 
 def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """{} if the tokenizer of a job {"file": path} or {"folder": path} can be used; else {"error": why}."""
+    """{} if the tokenizer.json of a job {"file": path} can be used; else {"error": why}."""
+    return outcome(lambda: Path(job["file"]).read_text(encoding="utf-8"))
+
+
+def outcome(read: Callable[[], str]) -> dict[str, Any]:
+    """{} if the tokenizer in a text can be used; else {"error": why}.
+
+    Args:
+        read: returns the text.
+    """
     try:
-        text = Path(job["file"]).read_text(encoding="utf-8") if "file" in job else _converted(job["folder"])
+        text = read()
         tree = json.loads(text)
         check(tree)
         probe(tokenizers.Tokenizer.from_str(text if len(text) < LARGE else json.dumps(_small(tree))))
     except MemoryError:
         raise
-    except (Exception, RecursionError) as error:  # tokenizers raises bare exceptions
-        return {"error": _why(error)}
-    except BaseException as error:  # a PanicException of its Rust
+    except BaseException as error:  # tokenizers raises bare exceptions, and its Rust a PanicException
         return {"error": _why(error)}
     return {}
 
@@ -179,18 +186,6 @@ def probe(tokenizer: Any) -> None:
             raise Refused(f"it decodes {len(ids):,} ids to a text beyond bounds")
 
 
-def _converted(folder: str) -> str:
-    """The tokenizer.json that transformers makes of the other files of a folder; the import takes seconds."""
-    from transformers import AutoTokenizer
-
-    from loquent.pretrained.folder import load_unchecked
-
-    tokenizer = load_unchecked(AutoTokenizer, folder, None, "tokenizer")
-    if not getattr(tokenizer, "is_fast", False):
-        raise Refused("it has no fast form; use a model with tokenizer.json")
-    return str(tokenizer.backend_tokenizer.to_str())
-
-
 def _small(tree: dict[str, Any]) -> dict[str, Any]:
     """The same pipeline with few tokens, which loads faster; a Unigram model, whose memory may be a hundred
     times its file, stays whole.
@@ -221,7 +216,7 @@ def _check_vocabulary(model: dict[str, Any], added: list[Any]) -> None:
 
 
 def _check_texts(part: Any) -> None:
-    """Bound the number of values of a part of the file, and the length of each text but a map of characters."""
+    """Bound the number of values of a part of the file, and the length of each text in it."""
     stack, count = [part], 0
     while stack:
         value = stack.pop()
