@@ -44,7 +44,9 @@ META = {"type": "Metaspace", "replacement": "x", "prepend_scheme": "always", "sp
 TWICE = {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 9}
 PAIR = [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}]
 FIXED = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "x"}
+PIECES = {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"a": 0}, "max_input_chars_per_word": 9}
 HOSTILE = {
+    "no token for unknown words": ({"model": PIECES}, r"no token '\[UNK\]' for unknown words"),
     "nine replacements": ({"normalizer": GROWS}, r"8e\+09 times longer; at most 128"),
     "nested": ({"normalizer": sequence(sequence(GROWS), replace("b", "c"))}, "times longer"),
     "everywhere": ({"normalizer": sequence(*[replace("", "xy", "Regex")] * 9)}, "times longer"),

@@ -13,7 +13,7 @@ from typing import Any
 from loquent.core.guards import json_files
 
 RUNNER = Path(__file__).with_name("limited_worker.py")
-PATIENCE = 60  # seconds of wall-clock time; generous, for a busy machine
+PATIENCE = 120  # seconds of wall-clock time; generous, for a busy machine
 QUIET = {"TOKENIZERS_PARALLELISM": "false", "RUST_BACKTRACE": "0", "HF_HUB_OFFLINE": "1"}
 
 

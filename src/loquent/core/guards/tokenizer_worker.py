@@ -208,6 +208,8 @@ def _check_vocabulary(model: dict[str, Any], added: list[Any]) -> None:
     longest = max((len(token) for token in (*tokens, *contents)), default=0)
     if longest > LONGEST_TOKEN:
         raise Refused(f"a token has {longest:,} characters; at most {LONGEST_TOKEN:,} are allowed")
+    if model.get("type") == "WordPiece" and model.get("unk_token") not in {*tokens, *contents}:
+        raise Refused(f"it has no token {model.get('unk_token')!r} for unknown words, which its model needs")
     ids = [*([] if pairs else vocabulary.values()), *(entry["id"] for entry in added)]
     known = len(tokens) + len(added)
     largest = max(ids, default=0)
