@@ -104,7 +104,7 @@ def _settings(recipe: Recipe) -> Mapping[str, str]:
     """The settings on which each part depends."""
     live, new = recipe.decoding.live, recipe.decoding.max_new_tokens
     decoded = f"decoding.live = {live:,} or decoding.max_new_tokens = {new:,}"
-    budget = getattr(recipe.config, "token_budget", None)
+    budget = vars(recipe.config).get("token_budget")
     return {
         "activations": "the size of the network"
         if budget is None
