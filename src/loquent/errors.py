@@ -6,6 +6,7 @@ A message says what is wrong, with the value and the place; what is allowed; and
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import traceback
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,11 @@ from typing import Any
 
 DEBUG = "LOQUENT_DEBUG"  # the environment variable that makes errors show their traceback
 MANY, FEW = 12, 5  # with more than MANY known names, an error lists only the nearest FEW
+OUT_OF_MEMORY = ("DefaultCPUAllocator", "not enough memory", "out of memory", "bad allocation", "bad_alloc")
+TO_LOWER = (
+    "algorithm.token_budget (tokens of one pass), training.episodes (episodes of an update), "
+    "decoding.max_new_tokens and decoding.live (answers at once), or choose a smaller model or shorter texts"
+)
 EXTRAS = dict.fromkeys(
     ("torch", "transformers", "tokenizers", "safetensors", "sklearn", "jaxtyping"), "train"
 ) | {
@@ -125,6 +131,10 @@ class BadModel(LoquentError):
     """A model or tokenizer does not support the requested operation."""
 
 
+class NotEnoughMemory(LoquentError, MemoryError):
+    """A run, a network or an operation needs more memory than is free; the message says what to lower."""
+
+
 class BadCheckpoint(LoquentError):
     """A checkpoint or run folder is incomplete or damaged, or belongs to another run."""
 
@@ -180,15 +190,55 @@ class UnknownName(LoquentError, KeyError):
         return str(self.args[0])
 
 
+def is_memory_error(error: BaseException) -> bool:
+    """Whether an error of Python, numpy, torch on any device, or the system says that memory ran out."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in OUT_OF_MEMORY)
+
+
+@contextmanager
+def naming_memory(what: str, lower: str = TO_LOWER) -> Iterator[None]:
+    """Inside, memory that runs out is a NotEnoughMemory.
+
+    Args:
+        what: what needs the memory, such as "loquent train".
+        lower: what the user can lower.
+    """
+    try:
+        yield
+    except LoquentError:
+        raise
+    except Exception as error:
+        if not is_memory_error(error):
+            raise
+        reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
+        raise NotEnoughMemory(f"{what}: memory ran out ({reason}). Lower {lower}") from error
+
+
+def in_words(size: float) -> str:
+    """A number of bytes with its unit."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.3g} {unit}" if size < 100 else f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:,.2f} GiB" if size < 100 else f"{size:,.0f} GiB"
+
+
 @contextmanager
 def naming_extras(what: str) -> Iterator[None]:
     """Inside, a library that is not installed is a MissingExtra that names the extra, where an extra has it.
+
+    Memory that runs out is a NotEnoughMemory.
 
     Args:
         what: what needs the library, such as "loquent train".
     """
     try:
-        yield
+        with naming_memory(what):
+            yield
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:

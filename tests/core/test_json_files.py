@@ -89,7 +89,7 @@ def test_lines_are_numbered_and_a_torn_end_may_be_left_out(tmp_path):
 def test_nobody_else_reads_json():
     """A reader of its own would have bounds and errors of its own, or none.
 
-    The worker of templates reads what its own parent writes to it.
+    The process with limits reads what its own parent writes to it, and the tokenizer that it checks.
     """
     found = []
     for path in sorted(SOURCES.rglob("*.py")):
@@ -102,4 +102,5 @@ def test_nobody_else_reads_json():
             imported = isinstance(node, ast.ImportFrom) and node.module == "json"
             if (called and node.value.id == "json") or imported:
                 found.append(path.relative_to(SOURCES).as_posix())
-    assert found == ["core/guards/json_files.py", "models/format/template_worker.py"]
+    workers = ["core/guards/limited_worker.py", "core/guards/tokenizer_worker.py"]
+    assert found == ["core/guards/json_files.py", *workers]

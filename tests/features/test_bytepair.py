@@ -2,7 +2,7 @@
 
 import pytest
 
-from loquent.errors import BadRow, BadSetting
+from loquent.errors import BadModel, BadRow, BadSetting
 from loquent.features import BytePair
 from loquent.features.bytepair import merged
 
@@ -63,7 +63,7 @@ def test_bad_files_are_named(files, tmp_path):
     with pytest.raises(BadRow, match=r"bad\.vocab:2: "):
         BytePair(**{**files, "pieces": str(tmp_path / "bad.vocab")})(["a"])
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(BadRow, match="not a tokenizer"):
+    with pytest.raises(BadModel, match="not a tokenizer"):
         BytePair(**{**files, "pieces": str(tmp_path / "bad.json")})(["a"])
     with pytest.raises(BadSetting, match="no file"):
         BytePair(**{**files, "vectors": "gone.txt"})(["a"])

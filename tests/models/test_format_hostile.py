@@ -11,6 +11,7 @@ from tokenizers_for_tests import CHATML, chatml
 from transformers.utils import chat_template_utils
 
 from loquent.core.episode import Turn
+from loquent.core.guards import limited
 from loquent.errors import BadModel
 from loquent.models import serving
 from loquent.models.format import template as rendering
@@ -71,7 +72,7 @@ def test_a_template_is_rendered_once():
 def test_a_failure_of_a_busy_machine_is_not_kept(monkeypatch):
     rendering._rendered.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(rendering, "PATIENCE", 0.001)
+        patch.setattr(limited, "PATIENCE", 0.001)
         with pytest.raises(BadModel, match="did not finish within"):
             Chat(chatml())
     Chat(chatml())
@@ -135,7 +136,7 @@ def test_the_environment_has_what_the_library_s_has():
 
 def test_the_worker_can_write_no_file(tmp_path):
     code = (
-        f"import sys; sys.path.insert(0, {str(rendering.WORKER.parent)!r}); from template_worker "
+        f"import sys; sys.path.insert(0, {str(limited.RUNNER.parent)!r}); from limited_worker "
         f"import limit; limit(1, 1 << 29)\nwith open({str(tmp_path / 'x')!r}, 'w') as file: "
         "file.write('x' * 100)"
     )

@@ -154,7 +154,7 @@ def test_all_loading_goes_through_one_door():
                 assert not (name == "loads" and library in ("pickle", "marshal", "dill", "cloudpickle")), file
     direct = [call for call in calls.pop("from_pretrained") if call[1]]
     assert direct == [("folder.py", True)]
-    assert calls == {"from_config": [("building.py", True)]}
+    assert calls == {"from_config": [("folder.py", True)]}
     for file in Path(loquent.__file__).parent.rglob("*.py"):
         assert ".from_pretrained(" not in file.read_text() or file.name in ("folder.py", "export.py"), file
 
@@ -250,11 +250,11 @@ def test_malformed_values_are_named(model, kind):
 def test_a_panic_inside_the_library_of_tokenizers_is_an_error_of_ours(model):
     """It is raised as a BaseException, which `except Exception` lets pass."""
     inner = json.loads((model / "tokenizer.json").read_text())
-    inner["model"]["continuing_subword_prefix"] = "x" * 1000
+    inner["model"]["continuing_subword_prefix"] = "x" * 60
     inner["model"]["merges"] = [["a", "b"]]
     inner["model"]["vocab"]["ab"] = max(inner["model"]["vocab"].values()) + 1
     (model / "tokenizer.json").write_text(json.dumps(inner))
-    with pytest.raises(BadModel, match=r"no tokenizer could be loaded \(PanicException"):
+    with pytest.raises(BadModel, match=r"not a tokenizer that can be used: PanicException"):
         pretrained.load(model)
 
 

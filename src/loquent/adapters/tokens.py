@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from loquent.core.guards import json_files
-from loquent.errors import BadModel, MissingExtra
+from loquent.core.guards import json_files, tokenizer_files
+from loquent.errors import BadModel
 from loquent.features import token_view
 from loquent.features.token_view import Arrays, TokenView
 
@@ -65,7 +65,7 @@ class Bytes:
 class TokenizerFile:
     """The tokens of a folder with a `tokenizer.json`.
 
-    Arrays are as for bytes; the padding id is the vocabulary size.
+    Arrays are as for bytes; the padding id follows the largest id.
 
     Raises:
         MissingExtra: the package tokenizers is not installed.
@@ -76,7 +76,7 @@ class TokenizerFile:
         self._tokenizer = _load(Path(folder))
         self._view = TokenView(prompt_length=prompt_length, answer_length=answer_length)
         self.end, self.length = _end(self._tokenizer, Path(folder)), answer_length
-        self.pad = int(self._tokenizer.get_vocab_size())
+        self.pad = max(self._tokenizer.get_vocab().values(), default=-1) + 1  # ids may have gaps
         self.actions = spaces.Discrete(self.pad)
         ids = {
             name: spaces.Box(0, self.pad, box.shape, np.int64)
@@ -108,19 +108,10 @@ class TokenizerFile:
 
 
 def _load(folder: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtra("the token form with a tokenizer", "train") from error
     file = folder / "tokenizer.json"
     if not file.is_file():
         raise BadModel(f"{folder} has no tokenizer.json; name a folder with this file")
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises bare Exception
-        raise BadModel(
-            f"{file} is not a tokenizer ({error}); save one there with the package tokenizers"
-        ) from error
+    tokenizer = tokenizer_files.load(file, "the token form with a tokenizer")
     tokenizer.encode_special_tokens = True  # encode the name of a special token in a text as plain characters
     return tokenizer
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
+from loquent.core.guards import tokenizer_files
 from loquent.core.settings import check_ranges, setting
-from loquent.errors import BadRow, MissingExtra
+from loquent.errors import BadRow
 from loquent.features import files
 from loquent.features.base import Featurizer, Vectors
 from loquent.features.vectors import DIGIT
@@ -89,7 +91,7 @@ class BytePair(Featurizer):
     def _cutter(self) -> Callable[[str], list[str]]:
         path = files.existing(self.pieces)
         if path.suffix == ".json":
-            return _tokenizer(str(path))
+            return _tokenizer(path)
         scores: dict[str, float] = {}
         for number, line in files.text_lines(path):
             piece, _, score = line.partition("\t")
@@ -117,15 +119,6 @@ def merged(word: str, scores: Mapping[str, float]) -> list[str]:
         parts[i : i + 2] = [parts[i] + parts[i + 1]]
 
 
-def _tokenizer(path: str) -> Callable[[str], list[str]]:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtra("byte-pair embeddings by a tokenizer.json", "train") from error
-    try:
-        tokenizer = Tokenizer.from_file(path)
-    except Exception as error:  # the library raises a bare Exception for a bad file
-        raise BadRow(
-            f"this file is not a tokenizer ({error}); it must be a tokenizer.json", file=path
-        ) from error
+def _tokenizer(path: Path) -> Callable[[str], list[str]]:
+    tokenizer = tokenizer_files.load(path, "byte-pair embeddings by a tokenizer.json")
     return lambda word: list(tokenizer.encode(word, add_special_tokens=False).tokens)

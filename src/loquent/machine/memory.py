@@ -54,6 +54,13 @@ def bytes_of_arrays(holder: Any) -> int:
     return 0 if holder is None else sum(x.nbytes for x in vars(holder).values() if isinstance(x, np.ndarray))
 
 
+def free(device: torch.device) -> int | None:
+    """The bytes of memory that can be used on a device; None if unknown."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return available() if device.type == "cpu" else None
+
+
 def _entries(file: Path) -> dict[str, int]:
     """The numbers of a file of the kernel whose lines are a name and a number."""
     return {line.split()[0]: int(line.split()[1]) for line in file.read_text(encoding="utf-8").splitlines()}

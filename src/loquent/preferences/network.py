@@ -9,8 +9,9 @@ from typing import Any
 from loquent.core.seeding import Key, borrowed
 from loquent.metrics.semantic.preference_model import LABELS
 from loquent.preferences.settings import RewardModelSettings
-from loquent.pretrained import ClassifierNetwork, devices
-from loquent.pretrained.building import END, train_tokenizer, untrained
+from loquent.pretrained import ClassifierNetwork, devices, sizes
+from loquent.pretrained.building import END, train_tokenizer
+from loquent.pretrained.folder import untrained
 from loquent.pretrained.language import load_module, load_tokenizer, transformers_library
 from loquent.training.policies import policy_folder
 
@@ -88,8 +89,10 @@ def _new(settings: RewardModelSettings, texts: Sequence[str], head: dict[str, An
             initializer_range=SPREAD * (768 / settings.width) ** 0.5,
             **common,
         )
-    module = untrained(transformers.AutoModelForSequenceClassification, config)
-    return module.to(devices.device(settings.device)).eval(), tokenizer
+    kind, device = transformers.AutoModelForSequenceClassification, devices.device(settings.device)
+    sizes.check(kind, config, "model", devices.dtype("float32"), device)
+    module = untrained(kind, config)
+    return module.to(device).eval(), tokenizer
 
 
 def _start(tokenizer: Any) -> None:

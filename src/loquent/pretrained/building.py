@@ -7,7 +7,8 @@ from typing import Any
 
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadSetting
-from loquent.pretrained import devices
+from loquent.pretrained import devices, sizes
+from loquent.pretrained.folder import untrained
 from loquent.pretrained.language import LanguageModel, transformers_library
 
 SHAPES = ("gpt2", "llama", "t5", "bart")
@@ -55,7 +56,7 @@ def build(
     size = max(tokenizer.get_vocab().values()) + 1
     # GPT-2's 0.02 at its width 768; with 0.02 a narrow model hardly learns
     spread = 0.02 * (768 / width) ** 0.5
-    sizes = {
+    numbers = {
         "vocab_size": size,
         "num_hidden_layers": layers,
         "hidden_size": width,
@@ -68,11 +69,13 @@ def build(
             "max_position_embeddings": context,
             "attention_dropout": dropout,
         }
-        config = transformers.LlamaConfig(**sizes, **narrow, **marks)
+        config = transformers.LlamaConfig(**numbers, **narrow, **marks)
     elif shape == "gpt2":
         rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
         fused = {"activation_function": "gelu_pytorch_tanh"}  # GPT-2's "gelu_new" as a single kernel
-        config = transformers.GPT2Config(**sizes, max_position_embeddings=context, **rates, **marks, **fused)
+        config = transformers.GPT2Config(
+            **numbers, max_position_embeddings=context, **rates, **marks, **fused
+        )
     elif shape in ("t5", "bart"):
         config = _pair_config(shape, size, layers, width, heads, context, dropout, marks)
     else:
@@ -80,16 +83,12 @@ def build(
     kind = transformers.AutoModelForCausalLM
     if shape in ("t5", "bart"):
         kind = transformers.AutoModelForSeq2SeqLM
+    sizes.check(kind, config, "model", devices.dtype("float32"), devices.device(device))
     with borrowed(key.child("initialisation")):
         module = untrained(kind, config)
     return LanguageModel(
         module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer
     )
-
-
-def untrained(kind: Any, config: Any) -> Any:
-    """A network of one of transformers' Auto classes with new weights, from torch's global generator."""
-    return kind.from_config(config, trust_remote_code=False)
 
 
 def _pair_config(

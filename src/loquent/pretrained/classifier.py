@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from loquent.errors import BadModel
 from loquent.pretrained.forward.classes import class_logits
-from loquent.pretrained.language import load_module, load_tokenizer, plain, room, transformers_library
+from loquent.pretrained.language import (
+    check_ids,
+    load_module,
+    load_tokenizer,
+    plain,
+    room,
+    transformers_library,
+)
 from loquent.pretrained.networks import groups, padded
 
 
@@ -201,10 +208,10 @@ def load_classifier(
     """
     tokenizer = load_tokenizer(path, revision)
     tokenizer.truncation_side = side
-    return ClassifierNetwork(
-        load_module(transformers_library().AutoModelForSequenceClassification, path, revision, device, dtype),
-        tokenizer,
-    )
+    kind = transformers_library().AutoModelForSequenceClassification
+    module = load_module(kind, path, revision, device, dtype)
+    check_ids(module, tokenizer)
+    return ClassifierNetwork(module, tokenizer)
 
 
 def sequence_classifier(

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
-from loquent.pretrained.language import load_module, load_tokenizer, plain, room, transformers_library
+from loquent.pretrained.language import (
+    check_ids,
+    load_module,
+    load_tokenizer,
+    plain,
+    room,
+    transformers_library,
+)
 from loquent.pretrained.networks import groups, padded
 
 POOLER = "pooler."  # an unused layer
@@ -137,4 +144,5 @@ def load_encoder(
             )
     finally:
         library.utils.logging.set_verbosity(level)
+    check_ids(module, tokenizer)
     return Encoder(module, tokenizer)

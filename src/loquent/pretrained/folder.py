@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import json_files
+from loquent.core.guards import json_files, tokenizer_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
 from loquent.machine.network import hub_or_cache
 
+CONVERSION = Path(__file__).with_name("conversion_worker.py")
 MEGABYTE = 1 << 20
 SETTINGS = (
     "config.json",
@@ -33,13 +34,14 @@ BYTES = {
     "tokenizer_config.json": 16 * MEGABYTE, "special_tokens_map.json": 16 * MEGABYTE,
     "added_tokens.json": 16 * MEGABYTE,
     "preprocessor_config.json": MEGABYTE, "processor_config.json": MEGABYTE,
-    "tokenizer.json": 256 * MEGABYTE, "vocab.json": 256 * MEGABYTE, "vocab.txt": 256 * MEGABYTE,
-    "merges.txt": 256 * MEGABYTE,
-    "tokenizer.model": 64 * MEGABYTE, "spiece.model": 64 * MEGABYTE, "sentencepiece.bpe.model": 64 * MEGABYTE,
+    "tokenizer.json": tokenizer_files.MOST_BYTES, "vocab.json": 32 * MEGABYTE, "vocab.txt": 32 * MEGABYTE,
+    "merges.txt": 32 * MEGABYTE,
+    "tokenizer.model": 32 * MEGABYTE, "spiece.model": 32 * MEGABYTE, "sentencepiece.bpe.model": 32 * MEGABYTE,
 }  # fmt: skip
 TEMPLATE_BYTES = 1 << 17
 TEMPLATES = ("*.jinja", "additional_chat_templates/*.jinja")
 MOST_LABELS = 1 << 20  # transformers makes a name for each label
+MOST_TOKENS = 1 << 16  # transformers makes a token for each of T5's `extra_ids`
 MOST_LAYERS = 4096  # transformers makes each layer of a config, even without weights for it
 NO_CODE = (
     "Loquent runs no code of a model folder: only architectures that transformers has itself are allowed. "
@@ -59,6 +61,11 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
         BadModel: the folder has a file that is not allowed, or loading fails.
     """
     check(path)
+    return load_unchecked(kind, path, revision, what, **more)
+
+
+def load_unchecked(kind: Any, path: str | Path, revision: str | None, what: str, **more: Any) -> Any:
+    """`from_pretrained` for a folder that is checked already."""
     missing = ""
     try:
         with ExitStack() as stack:
@@ -78,6 +85,17 @@ def from_pretrained(kind: Any, path: str | Path, revision: str | None, what: str
         raise BadModel(
             f"{path}: no {what} could be loaded ({type(error).__name__}: {_first_line(error)})"
         ) from error
+
+
+def untrained(kind: Any, config: Any) -> Any:
+    """A network with new weights, from torch's global generator.
+
+    Args:
+        kind: one of transformers' Auto classes, or the class of a network itself.
+    """
+    if not hasattr(kind, "from_config"):
+        return kind(config)
+    return kind.from_config(config, trust_remote_code=False)
 
 
 @contextmanager
@@ -161,12 +179,14 @@ def _check_settings(file: Path) -> None:
             raise BadModel(
                 f"{file}: {name} = {shown(value)} must be a number of at least 1; correct the file"
             )
+        if file.name == "tokenizer_config.json":
+            _check_tokenizer_setting(file, name, value)
         if file.name not in ("config.json", "generation_config.json"):
             continue
         unlimited = name == "num_images" and value == -1  # every ViLT model has it
         if type(value) is int and name.startswith(("num_", "n_")) and value < 0 and not unlimited:
             raise BadModel(f"{file}: {name} = {value} must be an integer of at least 0; correct the file")
-        if type(value) is int and value > MOST_LAYERS and _counts_layers(name):
+        if type(value) is int and value > MOST_LAYERS and counts_layers(name):
             raise BadModel(
                 f"{file}: {name} = {value:,} is more than {MOST_LAYERS:,}, the most that are allowed; "
                 "correct the file"
@@ -191,7 +211,37 @@ def _check_settings(file: Path) -> None:
             )
 
 
-def _counts_layers(name: str) -> bool:
+def _check_tokenizer_setting(file: Path, name: str, value: Any) -> None:
+    """Refuse numbers of which transformers makes a token each, and other files or arguments to build from."""
+    if type(value) in (int, float) and value > MOST_TOKENS and "max_length" not in name:
+        raise BadModel(
+            f"{file}: {name} = {shown(value)} is more than {MOST_TOKENS:,}, the most that are allowed; "
+            "correct the file"
+        )
+    if value and (name == "init_inputs" or (name == "fast_tokenizer_files" and value != ["tokenizer.json"])):
+        raise BadModel(
+            f"{file}: {name} = {shown(value)} names what is not checked; delete the entry from the file"
+        )
+
+
+def check_tokenizer(place: Path) -> None:
+    """Check the tokenizer of a folder in a process with limits, before it is built here.
+
+    Raises:
+        BadModel: it cannot be used, with the reason.
+    """
+    for part in place.glob("*_tokenizer/tokenizer.json"):  # of the library's RagTokenizer
+        tokenizer_files.check(part)
+    file = place / "tokenizer.json"
+    if file.is_file():
+        tokenizer_files.check(file)
+    else:
+        check(place)
+        tokenizer_files.check_folder(place, BYTES, CONVERSION)
+
+
+def counts_layers(name: str) -> bool:
+    """Whether an entry of a config is a number of layers or experts, by its name."""
     return ("layer" in name or "expert" in name) and not any(
         part in name for part in ("size", "dim", "index", "interval")
     )

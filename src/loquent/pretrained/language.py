@@ -13,8 +13,8 @@ import torch
 
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, MissingExtra
-from loquent.pretrained import devices, lora, pairs
-from loquent.pretrained.folder import from_pretrained
+from loquent.pretrained import devices, lora, pairs, sizes
+from loquent.pretrained.folder import check_tokenizer, from_pretrained
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -43,12 +43,7 @@ class LanguageModel:
     tokenizer: Any  # transformers.PreTrainedTokenizerFast
 
     def __post_init__(self) -> None:
-        rows = self.module.get_input_embeddings().weight.shape[0]
-        if self.vocabulary > rows:
-            raise BadModel(
-                f"the tokenizer has ids up to {self.vocabulary - 1}, but the model has only {rows} "
-                "embeddings; they do not belong together. Use the model's own tokenizer"
-            )
+        check_ids(self.module, self.tokenizer)
 
     @property
     def vocabulary(self) -> int:
@@ -56,7 +51,7 @@ class LanguageModel:
 
         A model may have more ids (padded rows of its embedding); those are never drawn.
         """
-        return max(self.tokenizer.get_vocab().values()) + 1
+        return vocabulary(self.tokenizer)
 
     @property
     def context(self) -> int:
@@ -73,6 +68,25 @@ class LanguageModel:
         """The id of padding: the tokenizer's padding id, else the smallest end id, else 0."""
         own = self.tokenizer.pad_token_id
         return own if own is not None else min(self.end, default=0)
+
+
+def vocabulary(tokenizer: Any) -> int:
+    """The largest id of a tokenizer, plus one."""
+    return int(max(tokenizer.get_vocab().values(), default=-1)) + 1
+
+
+def check_ids(module: Any, tokenizer: Any) -> None:
+    """Check that a network has an embedding for each id of a tokenizer.
+
+    Raises:
+        BadModel: it has not.
+    """
+    rows, ids = module.get_input_embeddings().weight.shape[0], vocabulary(tokenizer)
+    if ids > rows:
+        raise BadModel(
+            f"the tokenizer has ids up to {ids - 1}, but the model has only {rows} embeddings; they do not "
+            "belong together. Use the model's own tokenizer"
+        )
 
 
 def load(
@@ -211,7 +225,11 @@ def load_module(
         )
     place, weights = str(path), devices.dtype(dtype)
     own = config if layers is None else _shallow(place, revision, layers)
-    on, more = devices.device(device), {} if own is None else {"config": own}
+    on = devices.device(device)
+    if Path(place).is_dir():
+        read = own or from_pretrained(transformers_library().AutoConfig, place, revision, "config")
+        sizes.check(kind, read, Path(place) / "config.json", weights, on)
+    more = {} if own is None else {"config": own}
     bars = transformers_library().utils.logging
     shown = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
@@ -292,6 +310,7 @@ def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> 
             raise BadModel(f"{path}: the folder has no config.json; give the folder of a Hugging Face model")
         if not any((place / name).is_file() for name in TOKENIZER_FILES):
             raise BadModel(f"{path}: the folder has no tokenizer; it must hold tokenizer.json")
+        check_tokenizer(place)
     elif place.is_absolute() or str(path).startswith((".", "runs/")) or str(path).count("/") > 1:
         raise BadModel(f"{path}: there is no such folder{advice}")
     what = "tokenizer" if place.is_dir() else "tokenizer (it is no folder here, or not a model of the hub)"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from loquent import pretrained
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, naming_memory
 from loquent.files import names, trackers
 from loquent.files.run_folder import RunFolder
 from loquent.machine import parallel
 from loquent.recipes import Recipe
 from loquent.training import checkpoint, extending
+from loquent.training.estimates import needs
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.loop import TrainingLoop
 from loquent.training.resuming import Resumption, newest_policy
@@ -32,13 +33,17 @@ def train(
     Raises:
         BadCheckpoint: the folder has another run; or, with `resume`, its newest checkpoint is refused, with
             the reason.
+        NotEnoughMemory: the run needs clearly more memory than is free, or memory runs out.
         BadSetting: with `resume`, the run cannot have this number of updates, with the reason.
     """
     folder = RunFolder(out)
     if recipe.alone:
         what = f"the recipe {recipe.name} was loaded for display, without importing"
         raise BadSetting(f"{what} {', '.join(sorted(recipe.alone))}; load it with imports to run it")
-    with parallel.process_group(pretrained.device(recipe.model.device)):
+    with (
+        naming_memory(f"training {recipe.name}", needs.to_lower(recipe)),
+        parallel.process_group(pretrained.device(recipe.model.device)),
+    ):
         if parallel.rank():
             _assist(recipe, folder)
         elif resume:
@@ -56,6 +61,7 @@ def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
     folder.require_free()
     trackers.need(recipe.training.trackers)
     trainer = Trainer(recipe)  # before the folder is made: a recipe that cannot be built leaves it free
+    needs.check(trainer)
     with folder.alone():
         folder.require_free()
         loop = _loop(trainer, folder)
@@ -70,7 +76,9 @@ def _resume(recipe: Recipe, folder: RunFolder, progress: bool, from_older: bool)
     """
     trackers.need(recipe.training.trackers)
     with folder.alone():
-        loop = _loop(Trainer(recipe, newest_policy(folder)), folder)
+        trainer = Trainer(recipe, newest_policy(folder))
+        needs.check(trainer)
+        loop = _loop(trainer, folder)
         if Resumption(loop.keeper, from_older=from_older).resume():
             extending.extend(folder, recipe)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from loquent.core.guards.terminal import line
+from loquent.errors import in_words
 from loquent.files import final_evaluation
 
 MOST_OF_METRIC = 4  # values of one metric in a short list
@@ -47,7 +48,10 @@ def estimated(estimate: Any) -> None:
     if "rows" in sizes:  # recorded episodes are not played on rows
         print(f"training rows: {sizes['rows']:,}")
     _parts("parameters", sum(estimate.parameters.values()), estimate.parameters, _count)
-    _parts("memory at its peak", estimate.peak, estimate.memory, _size)
+    _parts("memory at its peak", estimate.peak, estimate.memory, in_words)
+    if estimate.free is not None and estimate.peak > estimate.free:
+        free = in_words(estimate.free)
+        print(f"this is too much: {free} are free here; lower the settings of the largest part")
     _parts(
         "checkpoints on disk",
         estimate.disk["checkpoints"],
@@ -56,7 +60,7 @@ def estimated(estimate: Any) -> None:
             "reference": estimate.disk["reference"],
             "at most": estimate.disk["at_most"],
         },
-        _size,
+        in_words,
     )
     seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""
     each = f"{sizes['actions']} actions" if of_actions else f"{sizes['episodes']} episodes"
@@ -74,14 +78,6 @@ def _parts(title: str, total: float, parts: Mapping[str, float], written: Callab
 
 def _count(number: float) -> str:
     return f"{number:,.0f}"
-
-
-def _size(number: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number:.3g} {unit}" if number < 100 else f"{number:.0f} {unit}"
-        number /= 1024
-    return f"{number:.2f} GiB"
 
 
 def _time(seconds: float) -> str:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from loquent.errors import BadModel
 from loquent.models.asking.inputs import Batch, Inputs
-from loquent.pretrained.language import load_module, load_tokenizer, transformers_library
+from loquent.pretrained.language import check_ids, load_module, load_tokenizer, transformers_library
 
 ENDLESS = 1 << 20  # tokens, for models without a bound
 NOWHERE = -1  # the place of a word that is not read
@@ -37,6 +37,7 @@ class Pretrained(nn.Module):
         if hasattr(self.model, "pooler"):
             self.model.pooler = None  # it reads states, and has no effect on them
         self._tokenizer = load_tokenizer(settings.encoder, revision)
+        check_ids(self.model, self._tokenizer)
         own = self._tokenizer
         self._first = [i for i in (own.cls_token_id, own.bos_token_id) if i is not None][:1]
         self._between = [i for i in (own.sep_token_id, own.eos_token_id) if i is not None][:1]

@@ -7,21 +7,17 @@ tenth of a second, once per process.
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import json_files
+from loquent.core.guards import json_files, limited
 from loquent.errors import BadModel
 
 WORKER = Path(__file__).with_name("template_worker.py")
 CHARACTERS = 1 << 17  # of a template; five times the longest template of known models
 SECONDS = 3  # of processor time
-PATIENCE = 60  # seconds of wall-clock time; generous, for a busy machine
 MEMORY = 1 << 29  # bytes of address space
 LONGEST = 1 << 17  # characters that a template may write around messages
 ALLOWED = (
@@ -30,13 +26,6 @@ ALLOWED = (
 )
 
 Messages = Sequence[dict[str, str]]
-
-
-class _Failed(Exception):
-    """The worker gave no texts, with the reason.
-
-    A failure is not cached, because the machine may be less busy the next time.
-    """
 
 
 class TemplateRefuses(BadModel):
@@ -62,10 +51,10 @@ def render(tokenizer: Any, conversations: Sequence[tuple[Messages, bool]]) -> li
         "names": tokenizer.special_tokens_map,
         "conversations": [[list(messages), ask] for messages, ask in conversations],
     }
-    limits = {"seconds": SECONDS + len(conversations) // 50, "bytes": MEMORY, "longest": longest}
+    seconds = SECONDS + len(conversations) // 50
     try:
-        results = _rendered(json.dumps({**job, **limits}, default=str))
-    except _Failed as reason:
+        results = _rendered(json.dumps({**job, "longest": longest}, default=str), seconds)
+    except limited.Failed as reason:
         raise BadModel(
             f"the chat template of {_name(tokenizer)} cannot be used: {reason}. {ALLOWED}"
         ) from None
@@ -106,30 +95,10 @@ def _name(tokenizer: Any) -> str:
 
 
 @lru_cache(maxsize=16)
-def _rendered(job: str) -> tuple[dict[str, str], ...]:
+def _rendered(job: str, seconds: int) -> tuple[dict[str, str], ...]:
     """The worker's texts and refusals for a job in JSON.
 
     Raises:
-        _Failed: the worker did not finish, or reported an error.
+        Failed: the worker did not finish, or reported an error.
     """
-    try:
-        worker = subprocess.run(
-            [sys.executable, "-P", str(WORKER)],
-            input=job + "\n",
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except subprocess.TimeoutExpired:
-        raise _Failed(f"it did not finish within {PATIENCE} s") from None
-    if hasattr(signal, "SIGXCPU") and worker.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        raise _Failed("it did not finish within its few seconds of processor time")
-    if worker.returncode:
-        last = (worker.stderr.strip().splitlines() or [""])[-1][:200]
-        raise _Failed(f"its process ended with code {worker.returncode} ({last})")
-    result = json_files.loads(worker.stdout)
-    if "error" in result:
-        raise _Failed(result["error"])
-    return tuple(result["texts"])
+    return tuple(limited.run(WORKER, json_files.loads(job), seconds=seconds, memory=MEMORY)["texts"])

@@ -1,17 +1,11 @@
-"""The process that renders a chat template, with limited time and memory and without files.
+"""Rendering of a chat template, for the process with limits of `core.guards.limited`.
 
-It runs as a script and imports only jinja2 beside the standard library.
-
-It reads a JSON line {"template", "names", "conversations": [[messages, ask], ...], "seconds", "bytes",
-"longest"} and writes a JSON object: {"texts": [...]} with {"text": ...} or {"refused": ...} for each
-conversation, or {"error": ...} if the template exceeds a limit. The Jinja environment is that of
-transformers' `apply_chat_template`.
+It imports only jinja2 beside the standard library. The Jinja environment is that of transformers'
+`apply_chat_template`.
 """
 
-import contextlib
 import datetime
 import json
-import sys
 from typing import Any
 
 import jinja2
@@ -101,28 +95,16 @@ def environment() -> ImmutableSandboxedEnvironment:
     return sandbox
 
 
-def limit(seconds: int, memory: int) -> None:
-    """Limit the processor time and memory of this process and forbid files, where the system can."""
-    try:
-        import resource
-    except ImportError:  # Windows: only the parent's clock ends this process
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    total_seconds = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    for kind, maximum in (
-        (resource.RLIMIT_CPU, total_seconds),
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        limits = (maximum, maximum) if hard == resource.RLIM_INFINITY else (min(maximum, hard), hard)
-        with contextlib.suppress(ValueError, OSError):  # macOS has no limit on address space
-            resource.setrlimit(kind, limits)
+def answer(job: dict[str, Any]) -> dict[str, Any]:
+    """Each conversation's text or refusal; or the error that makes the template unusable.
 
+    Args:
+        job: {"template", "names", "conversations": [[messages, ask], ...], "longest"}.
 
-def render(job: dict[str, Any]) -> dict[str, Any]:
-    """Each conversation's text or refusal; or the error that makes the template unusable."""
+    Returns:
+        {"texts": [...]} with {"text": ...} or {"refused": ...} for each conversation, or {"error": ...} if
+        the template writes too much.
+    """
     results: list[dict[str, str]] = []
     template = None
     for messages, ask in job["conversations"]:
@@ -146,13 +128,7 @@ def render(job: dict[str, Any]) -> dict[str, Any]:
                     }
             results.append({"text": "".join(parts)})
         except MemoryError:
-            return {"error": f"it needs more than {job['bytes'] >> 20} MiB of memory"}
+            raise
         except Exception as error:  # a template is a program and may raise anything
             results.append({"refused": f"{type(error).__name__}: {str(error)[:500]}"})
     return {"texts": results}
-
-
-if __name__ == "__main__":
-    job = json.loads(sys.stdin.readline())
-    limit(job["seconds"], job["bytes"])
-    sys.stdout.write(json.dumps(render(job)))

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
+from loquent.machine import memory
+from loquent.machine.memory import rss
 from loquent.recipes import Recipe
 
 
@@ -24,6 +28,8 @@ class Estimate:
     total_seconds: float
     sizes: Mapping[str, int]
     device: str
+    free: int | None
+    """The memory that this process has and can get now; None if unknown."""
 
     def of_seeds(self, seeds: int) -> Estimate:
         """What runs with several seeds, one after the other, would need.
@@ -45,6 +51,12 @@ class Estimate:
         return {
             name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()
         }
+
+
+def free(device: torch.device) -> int | None:
+    """The memory of a device that this process has and can get now."""
+    more = memory.free(device)
+    return None if more is None else more + (rss() if device.type == "cpu" else torch.cuda.memory_reserved())
 
 
 def checkpoints(recipe: Recipe) -> tuple[int, int]:

@@ -20,7 +20,8 @@ from loquent.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
 from loquent.recipes import Recipe
-from loquent.training.estimates.estimate import Estimate, checkpoints
+from loquent.training.estimates import needs
+from loquent.training.estimates.estimate import Estimate, checkpoints, free
 from loquent.training.estimates.slices import (
     Slice,
     bytes_of,
@@ -35,7 +36,6 @@ from loquent.training.estimates.slices import (
 
 PATIENCE = 20.0  # seconds that the larger slice may take
 FIRST_ROWS, EVALUATED_ROWS = 2, 64
-DECODING_BYTES = 40  # for one logit in decoding: float32 logits and masks, cumulative sum in float64, copies
 LOGIT_BYTES = 16  # for one logit in learning, in addition to what is saved: softmax, its gradient, copies
 
 
@@ -52,6 +52,7 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))
     start, trainer = timed(lambda: build(one_epoch))
     experience = trainer.experience
+    needs.check_decoding(trainer)
     gc.collect()
     watched = trainer.actor.device.type == "cpu" and forget_peak()
     weights = bytes_of(tensor for network in networks(trainer).values() for tensor in tensors(network))
@@ -94,6 +95,7 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
             **({} if experience.recorded else {"rows": len(experience.rows)}),
         },
         device=str(trainer.actor.device),
+        free=free(trainer.actor.device),
     )
 
 
@@ -194,16 +196,7 @@ def _decoding(trainer: Any, recipe: Recipe, measured: Slice) -> dict[str, int]:
     )
     rows = max(drawn, evaluated)
     columns = measured.width + max(0, decoding.max_new_tokens - measured.actions // max(1, measured.rows))
-    config = policy.config.get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    decoders = 1 + ("mask" in networks(trainer))
-    size = policy.dtype.itemsize
-    vocabulary = policy.get_input_embeddings().weight.shape[0]
-    return {
-        "cache": decoders * 2 * config.num_hidden_layers * heads * width * columns * rows * size,
-        "decoding": rows * vocabulary * DECODING_BYTES,
-    }
+    return needs.decoding(policy, rows, columns, decoders=1 + ("mask" in networks(trainer)))
 
 
 def _collecting(trainer: Any, recipe: Recipe, measured: Slice) -> float:

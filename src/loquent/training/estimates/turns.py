@@ -10,7 +10,7 @@ import torch
 
 from loquent.machine.memory import rss
 from loquent.recipes import Recipe
-from loquent.training.estimates.estimate import Estimate, checkpoints
+from loquent.training.estimates.estimate import Estimate, checkpoints, free
 from loquent.training.estimates.slices import timed
 
 FEW = 32  # episodes of a measured update
@@ -119,4 +119,5 @@ def _estimate(
             "rows": len(trainer.experience.rows),
         },
         device=str(trainer.actor.device),
+        free=free(trainer.actor.device),
     )

@@ -12,7 +12,7 @@ from loquent.files import saved_state
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.rewards import ends_by
 from loquent.recipes import Recipe
-from loquent.training.estimates import language_models
+from loquent.training.estimates import language_models, needs
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience.source import Batches, Parts
 from loquent.training.recorded.recording import RunRewards, record
@@ -36,6 +36,10 @@ class RecordedEpisodes(Batches):
     def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
         """The estimate for a learner of tokens, from a few rows."""
         return language_models.estimate(recipe, build)
+
+    def needs(self) -> dict[str, int]:
+        """The bytes by part, from the sizes of the networks and the recipe."""
+        return needs.of_tokens(self.parts.recipe, self.actor, self.algorithm, decodes=self.decodes)
 
     def ends(self) -> Any:
         """The ends of a turn's tokens, by the format."""

@@ -132,6 +132,10 @@ class Experience(ABC):
         """The function from a turn to the ends of its tokens, for rewards per token; None without tokens."""
         return None
 
+    def needs(self) -> dict[str, int]:
+        """The bytes by part that the run will allocate after its start at least; {} if they are not known."""
+        return {}
+
     def description(self) -> dict[str, Any] | None:
         """The content of `data.json` in the run's folder; None for no such file."""
         return None

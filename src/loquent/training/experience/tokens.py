@@ -11,7 +11,7 @@ from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.models.tokens.rewards import ends_by, learner_rewards
 from loquent.pretrained.footprint import products
 from loquent.recipes import Recipe
-from loquent.training.estimates import language_models
+from loquent.training.estimates import language_models, needs
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
 from loquent.training.experience.played import Played
@@ -29,6 +29,10 @@ class PlayedTokens(Played):
     def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
         """The estimate for a learner of tokens, from a few rows and a few tokens."""
         return language_models.estimate(recipe, build)
+
+    def needs(self) -> dict[str, int]:
+        """The bytes by part, from the sizes of the networks and the recipe."""
+        return needs.of_tokens(self.parts.recipe, self.actor, self.algorithm, decodes=self.decodes)
 
     def ends(self) -> Any:
         """The ends of a turn's tokens, by the format."""

@@ -21,8 +21,7 @@ except ImportError as error:  # pragma: no cover - the extra is installed where 
     raise MissingExtra("a transformer that classifies comments", "train") from error
 
 from loquent.pretrained import ClassifierNetwork
-from loquent.pretrained.building import untrained
-from loquent.pretrained.folder import from_pretrained
+from loquent.pretrained.folder import from_pretrained, untrained
 from loquent.pretrained.language import load_module, load_tokenizer
 
 WEIGHTS = "model.safetensors"

@@ -1,0 +1,86 @@
+"""The check of a tokenizer.json before its first use here.
+
+A tokenizer is a program: a few kilobytes of it can make a text gigabytes long. A process with limits reads
+it first, bounds how much longer it can make any text, and uses it on a few texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from loquent.core.guards import limited
+from loquent.errors import BadModel, MissingExtra
+
+WORKER = Path(__file__).with_name("tokenizer_worker.py")
+SECONDS = 30  # of processor time; 256,000 tokens take 2
+MEMORY = 3 << 30  # bytes of address space
+MEMORY_OF_TRANSFORMERS = 8 << 30  # its import takes most of it
+MOST_BYTES = 1 << 26  # of a file; tokenizer.json of Gemma 3 has 33 MB
+_ACCEPTED: set[str] = set()  # digests of the contents that passed in this process
+ADVICE = "use a model with another tokenizer, or get the file again"
+
+
+def check(file: Path) -> None:
+    """Check a tokenizer.json; a content is checked once in a process.
+
+    Raises:
+        BadModel: the file is no tokenizer, or reading or using it exceeds a bound.
+    """
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise BadModel(
+            f"{file} has {size:,} bytes; at most {MOST_BYTES:,} are allowed. Use a model with a smaller file"
+        )
+    _check(file, [file], WORKER, {"file": str(file.resolve())}, MEMORY)
+
+
+def check_folder(folder: Path, names: Iterable[str], worker: Path) -> None:
+    """Check the tokenizer of a folder without tokenizer.json, of which transformers makes one.
+
+    Args:
+        names: the names of all files that may be read.
+        worker: the file that converts and checks them.
+
+    Raises:
+        BadModel: as `check`.
+    """
+    files = [folder / name for name in sorted(names) if (folder / name).is_file()]
+    _check(folder, files, worker, {"folder": str(folder.resolve())}, MEMORY_OF_TRANSFORMERS)
+
+
+def _check(place: Path, files: Sequence[Path], worker: Path, job: dict[str, str], memory: int) -> None:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.name}\0{file.stat().st_size}\0".encode())
+        digest.update(file.read_bytes())
+    if digest.hexdigest() in _ACCEPTED:
+        return
+    try:
+        limited.run(worker, job, seconds=SECONDS, memory=memory)
+    except limited.Failed as reason:
+        raise BadModel(f"{place} is not a tokenizer that can be used: {reason}; {ADVICE}") from None
+    _ACCEPTED.add(digest.hexdigest())
+
+
+def load(file: Path, what: str) -> Any:
+    """The `tokenizers.Tokenizer` of a checked file, without the truncation and the padding it may ask for.
+
+    Args:
+        what: what needs the library, for the error if it is not installed.
+
+    Raises:
+        BadModel: as `check`.
+        MissingExtra: the package tokenizers is not installed.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtra(what, "train") from error
+    check(file)
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
