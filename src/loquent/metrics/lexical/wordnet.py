@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from loquent.core.guards import opening
 from loquent.data import content
 from loquent.errors import BadSetting
 
@@ -177,9 +178,9 @@ def _reader(path: Path) -> Callable[[str], bytes]:
 
     def read(name: str) -> bytes:
         if path.is_dir():
-            return (path / name).read_bytes()
+            return opening.whole(path / name)
         with zipfile.ZipFile(path) as archive:
-            return archive.read(files[name])
+            return opening.member(archive, files[name])
 
     return read
 
