@@ -12,6 +12,7 @@ from endpoints import agent, asked, chat, said
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
 from loquent.core.agent import Agent, make
+from loquent.core.guards.attempts import Attempts, Failed
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.rollout.loop import games, play
@@ -196,7 +197,8 @@ def test_a_failure_is_tried_again(serve, kind):
     with pytest.raises(BrokenAgent, match=why) as error:
         said(for_ever)
     assert f"{for_ever.url}/chat/completions" in str(error.value)
-    assert "asked 3 times (game train:" in str(error.value)
+    assert "asked 3 times" in str(error.value)
+    assert "(game train:" in str(error.value)
     assert len(for_ever.seen) == 3
 
 
@@ -228,23 +230,29 @@ def test_nobody_at_the_address(serve):
     server = serve(chat("crane"))
     server.close()
     with pytest.raises(
-        BrokenAgent, match=rf"{server.url}/chat/completions: no response \(ConnectionRefusedError"
+        BrokenAgent, match=rf"{server.url}/chat/completions was asked .* no response \(ConnectionRefusedError"
     ):
         said(server)
 
 
-def test_pauses_grow_are_bounded_and_heed_the_endpoint(serve):
-    from loquent.core.guards.endpoint import Failed
+def test_pauses_grow_are_bounded_and_heed_the_endpoint():
+    connection, key = HttpOptions(base_url="http://x", model="m", pause=2.0), asked().key
 
-    one, key = agent(serve(chat("x")), pause=2.0), asked().key
-    pauses = [one._pause(tried, Failed("x"), key) for tried in range(1, 9)]
-    for tried, pause in enumerate(pauses, 1):
-        longest = min(2.0 * 2 ** (tried - 1), 60.0)
+    def paused(failed, after=None):
+        attempts = Attempts(connection, key, "who")
+        attempts.failed = failed
+        return attempts.pause(Failed("x", after=after))
+
+    pauses = [paused(failed) for failed in range(1, 9)]
+    for failed, pause in enumerate(pauses, 1):
+        longest = min(2.0 * 2 ** (failed - 1), 60.0)
         assert longest / 2 <= pause <= longest
-    assert pauses == [one._pause(tried, Failed("x"), key) for tried in range(1, 9)]
-    assert one._pause(1, Failed("x", after="7"), key) == 7.0
-    assert one._pause(1, Failed("x", after="99999"), key) == 60.0
-    assert one._pause(1, Failed("x", after="Wed, 21 Oct 2026 07:28:00 GMT"), key) <= 2.0
+    assert pauses == [paused(failed) for failed in range(1, 9)]
+    assert paused(1, "7") == 7.0
+    for after in ("99999", "999999"):
+        assert paused(1, after) == 60.0
+    for after in ("Wed, 21 Oct 2026 07:28:00 GMT", "1e999", "-1", "inf", "nan", "9" * 400, "٣", ""):
+        assert paused(1, after) <= 2.0
 
 
 # -- many games
@@ -340,4 +348,7 @@ def test_an_endpoint_plays_on_the_command_line(serve, tmp_path, capsys):
     down = serve((500, {}, b"down"))
     line[5] = f"agent.base_url={down.url}"
     assert cli.main([*line, "agent.retries=1", "agent.pause=0", "--out", str(tmp_path / "none")]) == 2
-    assert f"{down.url}/chat/completions: status 500: down" in capsys.readouterr().err
+    assert (
+        f"{down.url}/chat/completions was asked 2 times and failed: status 500: down"
+        in capsys.readouterr().err
+    )

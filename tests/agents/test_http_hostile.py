@@ -17,7 +17,7 @@ from endpoints import Server, agent, asked, chat, said
 
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
-from loquent.core.guards.endpoint import Failed
+from loquent.core.guards.endpoint import CHUNK
 from loquent.core.guards.secret import Secret
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent, MissingExtra
@@ -207,13 +207,6 @@ def test_no_redirect_is_followed_anywhere(serve):
     assert other.seen == []
 
 
-def test_a_pause_that_is_asked_for_is_bounded(serve):
-    one, key = agent(serve(chat("x")), pause=2.0), asked().key
-    for after in ("1e999", "-1", "inf", "nan", "9" * 400, "٣", ""):
-        assert one._pause(1, Failed("x", after=after), key) <= 2.0
-    assert one._pause(1, Failed("x", after="999999"), key) == 60.0
-
-
 def test_without_the_library_the_error_names_the_extra(serve, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(MissingExtra, match=r"loquent\[http\]"):
@@ -299,16 +292,30 @@ def test_ctrl_c_keeps_games_that_have_ended_and_another_address_goes_on(serve, t
     ).read_bytes()
 
 
-@pytest.mark.parametrize(
-    "proxy", ["foo://me:hunter22@x:1", "http://me:hunter22@127.0.0.1:9", "http://me:hunter22@[x"]
-)
-def test_a_proxy_s_password_is_not_shown(proxy, monkeypatch):
-    monkeypatch.setenv("HTTP_PROXY", proxy)
-    monkeypatch.setenv("http_proxy", proxy)
-    server = type("Far", (), {"url": "http://far.invalid/v1"})
-    with pytest.raises(BrokenAgent, match="no response") as error:
-        said(server, retries=0)
-    assert "hunter22" not in str(error.value)
+def test_no_proxy_and_no_password_of_the_environment_is_used(serve, monkeypatch, tmp_path):
+    proxy, server = serve(chat("slate")), serve(chat("crane"))
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password hunter22\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+    with pytest.raises(BrokenAgent, match="no response"):
+        said(type("Far", (), {"url": "http://far.invalid/v1"}), retries=0)
+    assert said(server) == ("crane", "end")
+    assert (proxy.seen, server.seen[0][1].get("Authorization")) == ([], None)
+
+
+def test_the_start_of_a_key_at_the_cut_of_an_error_is_not_shown(serve, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    for shown in range(1, len(KEY), 4):
+        body = b" " * (CHUNK - shown) + KEY.encode() + b" " * CHUNK
+        with pytest.raises(BrokenAgent, match=r"status 401$"):
+            said(serve((401, {}, body)), api_key_variable="MY_KEY", retries=0)
+
+
+def test_a_key_in_the_place_of_its_variable_is_not_shown():
+    with pytest.raises(BadSetting, match="must be the name of an environment variable") as error:
+        agent(type("No", (), {"url": "http://127.0.0.1:9/v1"}), api_key_variable=KEY)
+    assert KEY not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -338,3 +345,32 @@ def test_two_agents_share_no_state(serve):
 
 def test_a_key_is_hidden_as_an_address_writes_it_with_its_slashes():
     assert Secret("sk-a+b/c=d").hidden("at /v1?key=sk-a%2Bb/c%3Dd now") == "at /v1?key=*** now"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "".join(f"\\{ord(letter):03o}" for letter in KEY),
+        str(list(KEY.encode())).strip("[]"),
+        KEY.replace("/", "%5Cu002f").replace("s", "&amp;#x73;"),
+        json.dumps(json.dumps(json.dumps(list(KEY)))).translate({ord(mark): "" for mark in '[]", \\'}),
+        KEY.encode().hex("-").upper(),
+    ],
+)
+def test_a_key_is_hidden_through_escapes_of_escapes_and_nothing_else_is(form):
+    assert Secret(KEY).hidden({form: ["%41\\n", f"İ a\u0301 {form}!", 7, None, 0.5]}) == {
+        "***": ["%41\\n", "İ a\u0301 ***!", 7, None, 0.5]
+    }
+
+
+def test_a_key_with_escapes_of_its_own_is_hidden():
+    for key in ("sk%41%2Fab\\n", "a&lt;b&#39;c12", "\\u0041bcdef"):
+        for form in (key, json.dumps(key)[1:-1], quote(key, safe=""), key.upper()):
+            assert Secret(key).hidden(f"a {form} b") == "a *** b"
+
+
+def test_a_long_text_of_escapes_takes_a_bounded_time():
+    begun = time.monotonic()
+    for text in ("\\" * 200_000, "%25" * 70_000, "&amp;" * 40_000, KEY[:-1] * 12_000):
+        assert Secret(KEY).hidden(text) == text
+    assert time.monotonic() - begun < 20

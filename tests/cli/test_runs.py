@@ -270,6 +270,17 @@ def test_an_exported_run_has_what_a_server_needs(place, runs, tmp_path):
     assert about["evaluation"]["max_new_tokens"] == load_run(runs / "ppo").recipe.evaluation.max_new_tokens
 
 
+def test_every_file_of_a_run_and_of_its_export_has_the_usual_mode(runs, tmp_path):
+    assert cli.main(["export", str(runs / "ppo"), str(tmp_path / "out")]) == 0
+    (tmp_path / "new").touch()
+    usual = (tmp_path / "new").stat().st_mode
+    written = [
+        file for place in (runs / "ppo", tmp_path / "out") for file in place.rglob("*") if file.is_file()
+    ]
+    assert "model.safetensors" in {file.name for file in written}
+    assert [file.name for file in written if file.stat().st_mode != usual] == []
+
+
 def test_an_exported_run_answers_as_the_run_does(runs, tmp_path):
     """As a server makes an answer: the template's ids, greedy decoding by transformers, and its own
     generation config to stop.

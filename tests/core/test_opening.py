@@ -2,15 +2,22 @@
 
 import gzip
 import json
+import os
 import resource
+import zipfile
 
 import pytest
 
 import loquent
+from loquent.core import episode
 from loquent.core.guards import json_files, opening
 from loquent.data import readers
+from loquent.data.arrow import read_parquet
 from loquent.errors import BadRow, LoquentError
 from loquent.features import files
+from loquent.metrics.lexical import wordnet
+from loquent.metrics.sentiment import lexicon
+from loquent.metrics.sentiment.classifier import Classifier
 
 
 def bomb(path, start=b"", mebibytes=192):
@@ -82,3 +89,113 @@ def test_a_byte_order_mark_is_skipped_and_long_cells_are_read(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("text\n" + "a" * 200_000 + "\n")
     assert [len(row["text"]) for _, row in readers.csv_rows(path)] == [200_000]
+
+
+# other kinds of files
+
+
+def hostile_zip(path, names, size=1 << 27):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, b"a" * size if name == names[-1] else b"training/1 earn\n")
+    return path
+
+
+def read_reuters(folder):
+    path = hostile_zip(folder / "reuters.zip", ["reuters/cats.txt", "reuters/training/1"])
+    loquent.task("multilabel", source="path", path=str(path)).rows("train")
+
+
+def read_wordnet(folder):
+    names = [form.format(part) for part in wordnet.PARTS for form in ("index.{}", "data.{}", "{}.exc")]
+    for part in ("verb", "noun", "adv"):
+        names.remove(f"{part}.exc")
+        names.insert(0, f"{part}.exc")
+    names.append(names.pop(names.index("adj.exc")))
+    wordnet.exceptions(str(hostile_zip(folder / "wordnet.zip", names)))
+
+
+def read_classifier(folder):
+    (folder / "classifier.json").write_text('{"kind": "character n-grams", "bits": 4}')
+    hostile_zip(folder / "arrays.npz", ["idf.npy", "weights.npy"])
+    Classifier.load(folder)
+
+
+@pytest.mark.parametrize("read", [read_reuters, read_wordnet, read_classifier])
+def test_a_bomb_in_a_zip_archive_is_refused(tmp_path, read):
+    before = peak()
+    with pytest.raises((LoquentError, OSError), match="more than"):
+        read(tmp_path)
+    assert peak() - before < 300
+
+
+def test_names_in_a_list_of_documents_stay_in_its_folder(tmp_path):
+    (tmp_path / "reuters" / "training").mkdir(parents=True)
+    (tmp_path / "secret").write_text("s3cret")
+    (tmp_path / "reuters" / "cats.txt").write_text("training/../../secret earn\n")
+    with pytest.raises(BadRow, match=r"cats\.txt:1.*must have the form"):
+        loquent.task("multilabel", source="path", path=str(tmp_path / "reuters")).rows("train")
+
+
+@pytest.mark.parametrize("dense", [b"[],", b"{},", b"[[]],"])
+def test_json_of_empty_lists_is_refused_before_it_is_made(dense):
+    before = peak()
+    with pytest.raises(ValueError, match="lists and objects, which is too many"):
+        json_files.loads(b"[" + dense * (1 << 22) + b"0]")
+    assert peak() - before < 100
+
+
+def test_a_parquet_bomb_is_refused(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    columns = {name: ["x"] * 2000 for name in ("row", "split", "learning", "instruction", "ended", "meta")}
+    numbers = {name: [0] * 2000 for name in ("seed", "number")}
+    lists = {"agents": [[]] * 2000, "turns": [[]] * 2000, "line": [None] * 2000}
+    table = arrow.table({"task": ["a" * 300_000] * 2000, **columns, **numbers, **lists})
+    for dictionary in (True, False):
+        path = tmp_path / f"{dictionary}.parquet"
+        parquet.write_table(table, path, compression="zstd", use_dictionary=dictionary)
+        assert path.stat().st_size < 1 << 20
+        before = peak()
+        with pytest.raises(BadRow, match=r"cannot be read|not an episode"):
+            list(read_parquet(path))
+        assert peak() - before < 400
+
+
+def test_an_array_that_claims_more_than_its_hdf5_file_holds_is_refused(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    (tmp_path / "train.json").write_text(
+        json.dumps([{"caption": f"c{i}", "dialog": [{"question": "q", "answer": "a"}]} for i in range(2000)])
+    )
+    with h5py.File(tmp_path / "images.h5", "w") as file:
+        file.create_dataset("images_train", (2000, 60_000), dtype="f4", chunks=(1, 60_000))
+    options = {
+        "source": "visdial",
+        "path": str(tmp_path / "train.json"),
+        "images": str(tmp_path / "images.h5"),
+    }
+    task = loquent.task("dialogue", **options, answerer="dialogue/recorded")
+    before = peak()
+    with pytest.raises(LoquentError, match="decompresses to more than"):
+        task.features("train")
+    assert peak() - before < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("words.txt", lambda path: loquent.task("wordle", words=str(path)).rows("train")),
+        ("words.txt", lexicon.read),
+        ("rows.jsonl", lambda path: list(readers.jsonl(path))),
+        ("vectors.vec", lambda path: list(files.text_lines(path))),
+        ("rows.jsonl", lambda path: list(episode.read(path))),
+    ],
+)
+def test_a_device_and_a_pipe_are_no_files(tmp_path, name, read):
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(LoquentError):
+        read(tmp_path / name)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(LoquentError):
+        read(tmp_path / name)

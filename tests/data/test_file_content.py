@@ -6,8 +6,10 @@ import os
 import pytest
 
 import loquent
+from loquent.cli import main as cli
 from loquent.data import content
 from loquent.files import atomic
+from loquent.metrics.lexical import wordnet
 
 WORLDS = {
     "generation": ({"source": "path"}, {"prompt": "{} is", "references": ["fine"]}, "prompt"),
@@ -88,3 +90,49 @@ def test_settled_files_are_hashed_once(tmp_path, monkeypatch):
     first = content.of(str(file))
     monkeypatch.setattr(content.hashlib, "file_digest", lambda *given: pytest.fail("it was hashed again"))
     assert content.of(str(file)) == first
+
+
+def same_stamp(write, file):
+    """Change a file so that its size and its time stay."""
+    stamp = file.stat().st_mtime_ns
+    write()
+    os.utime(file, ns=(stamp, stamp))
+
+
+def test_published_statements_are_read_again(tmp_path):
+    file = tmp_path / "tower_scratch_dev.json"
+
+    def write(sentence):
+        file.write_text(json.dumps({"7": {"sentence": sentence, "lf": "exist(all_items)"}}))
+
+    def sentence():
+        return loquent.task("blocks", source="path", path=str(tmp_path)).rows("dev")[0]["sentence"]
+
+    write("old")
+    assert sentence() == "old"
+    same_stamp(lambda: write("new"), file)
+    assert sentence() == "new"
+
+
+def test_a_wordnet_is_read_again(tmp_path):
+    for part in wordnet.PARTS:
+        for name in (f"index.{part}", f"data.{part}", f"{part}.exc"):
+            (tmp_path / name).write_text("")
+    file = tmp_path / "verb.exc"
+    file.write_text("ran run\n")
+    before = wordnet.load(str(tmp_path))
+    assert wordnet.load(str(tmp_path)) is before
+    same_stamp(lambda: file.write_text("ran rot\n"), file)
+    assert wordnet.load(str(tmp_path))._exceptions["verb"] == {"ran": ["rot"]}
+
+
+def test_a_collection_plays_the_rows_of_the_files_as_they_are_now(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["collect", "wordle", "words=words.txt", "--agent", "random", "--episodes", "3", "--out"]
+    (tmp_path / "words.txt").write_text("crane\n")
+    assert cli.main([*words, "a"]) == 0
+    (tmp_path / "words.txt").write_text("slate\n")
+    assert cli.main([*words, "b"]) == 0
+    assert "crane" not in (tmp_path / "b" / "episodes.jsonl").read_text()
+    assert cli.main([*words, "a"]) == 2
+    assert "holds another collection: data is" in capsys.readouterr().err

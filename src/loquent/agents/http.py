@@ -7,7 +7,6 @@ address and the endpoint's message.
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -19,16 +18,13 @@ from loquent.agents.exact import Exact
 from loquent.agents.http_options import CHAT, HttpOptions
 from loquent.core.agent import Answer, Question
 from loquent.core.episode import Turn
-from loquent.core.guards.endpoint import CONTEXT, Endpoint, Failed, TooLong, dumped, together
-from loquent.core.guards.secret import from_environment
-from loquent.core.seeding import Key
+from loquent.core.guards.attempts import Attempts, Failed, TooLong
+from loquent.core.guards.endpoint import CONTEXT, Endpoint, dumped
 from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.core.values import plain
-from loquent.errors import BrokenAgent
 from loquent.models.exported import NOTE
 
-LONGEST_PAUSE = 60.0  # seconds, even if the endpoint asks for more
 MOST_STOPS = 4  # the most stop strings that the protocol allows
 REMEMBERED = 4096  # the most episodes for which the dropped turns are remembered
 SAMPLING = ("top_p", "top_k", "min_p")  # further fields of a request that shape its sampling
@@ -54,10 +50,8 @@ class Http:
     def __init__(self, task: Task | None, options: HttpOptions) -> None:
         self.options = options
         self.name = f"http/{options.model}"
-        secret = from_environment(options.api_key_variable)
         url = options.base_url.rstrip("/") + ("/chat/completions" if options.api == CHAT else "/completions")
-        headers = {"User-Agent": "loquent", **secret.headers}
-        self.endpoint = Endpoint(url, headers, options.timeout, options.max_bytes, secret)
+        self.endpoint = Endpoint(url, options)
         exported = (Path(options.model) / NOTE).is_file()
         folder = options.tokenizer or (options.model if exported else "")
         self.exact = Exact(folder, options.format, options.api, options.max_tokens) if folder else None
@@ -78,13 +72,15 @@ class Http:
                 address and status.
         """
         try:
-            return self.endpoint.wait(together(self._ask, asked, self.options.concurrency))
+            return self.endpoint.each(self._ask, asked)
         finally:
             while self._remarks:
                 warnings.warn(self._remarks.pop(0), Remark, stacklevel=2)
 
     async def _ask(self, question: Question) -> Answer:
-        first, tried = self._first(question), 0
+        first = self._first(question)
+        who = f"{self.name} (game {question.game}): {self.endpoint.url}"
+        attempts = Attempts(self.options, question.key, who)
         while True:
             body, stops = self._question(question, first)
             try:
@@ -100,23 +96,14 @@ class Http:
                 if error.context:
                     shorter = prompts.next_first(question.turns, question.observation.seat, first)
                     if shorter is None:
-                        raise self._broken(question, tried + 1, error) from None
+                        raise attempts.broken(error) from None
                     first = self._drop(question, shorter)
                 elif (
                     isinstance(body.get("prompt"), list) and error.status in NO_IDS and self.exact is not None
                 ):
                     self.exact.as_text = True
                 else:
-                    tried += 1
-                    if not error.again or tried > self.options.retries:
-                        raise self._broken(question, tried, error) from None
-                    await asyncio.sleep(self._pause(tried, error, question.key))
-
-    def _broken(self, question: Question, tried: int, error: Failed) -> BrokenAgent:
-        times = f"{tried} times" if tried > 1 else "once"
-        return BrokenAgent(
-            f"{self.name} was asked {times} (game {question.game}) and failed: {self.endpoint.url}: {error}"
-        )
+                    await attempts.after(error)
 
     def _first(self, question: Question) -> int:
         """The first turn that is written.
@@ -187,7 +174,7 @@ class Http:
         content = message.get("content") if isinstance(message, dict) else None
         content = content if options.api == CHAT else first.get("text")
         # a refusal, a call of a tool, or nothing gives no text
-        text = self.endpoint.secret.hidden(content) if isinstance(content, str) else ""
+        text = content if isinstance(content, str) else ""
         places = [(place, string) for string in stops if (place := text.find(string)) >= 0]
         own = first.get("stop_reason")  # some servers name the stop string at which they stopped
         ended = min(places)[1] if places else own if isinstance(own, str) else ""
@@ -199,13 +186,3 @@ class Http:
         elif options.strip and question.actions is not None:
             text = text.strip()
         return text, "length" if cut else "stop" if ended in question.observation.stop and ended else "end"
-
-    def _pause(self, tried: int, failed: Failed, key: Key) -> float:
-        """Seconds before another attempt: the pause that the endpoint asked for, if it did.
-
-        Else pauses double. Each is shortened at random, so that not all requests are repeated at once.
-        """
-        if failed.after is not None:
-            return min(failed.after, LONGEST_PAUSE)
-        longest = min(self.options.pause * 2 ** min(tried - 1, 30), LONGEST_PAUSE)
-        return longest * (1 - 0.5 * float(key.child("attempt", tried).generator().random()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from loquent.core.guards.attempts import Connection
 from loquent.core.guards.secret import check_address
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record, plain
@@ -17,7 +18,7 @@ OURS = ("model", "messages", "prompt", "stop", "seed", "temperature", *LENGTHS, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class HttpOptions:
+class HttpOptions(Connection):
     """Options of the agent `http`."""
 
     base_url: str = setting(
@@ -40,11 +41,6 @@ class HttpOptions:
         "plain according to `api`",
         choices=("auto", "plain", "chat", "ilql"),
     )
-    api_key_variable: str = setting(
-        "",
-        "the environment variable that holds the key; empty: no key is sent. Never write a key in a setting",
-        transport=True,
-    )
     temperature: float = setting(1.0, "the sampling temperature at the endpoint", low=0.0)
     max_tokens: int = setting(256, "the most tokens of an answer", low=1)
     length_field: str = setting(
@@ -64,21 +60,6 @@ class HttpOptions:
         "the most bytes of a response; a longer response counts as an empty answer",
         low=1024,
     )
-    timeout: float = setting(
-        60.0,
-        "seconds for one attempt, from the connection to the last byte of the response",
-        low=0.01,
-        transport=True,
-    )
-    retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
-    pause: float = setting(
-        1.0,
-        "seconds before the second attempt; doubled before each further attempt, to 60 at most, and "
-        "shortened at random",
-        low=0.0,
-        transport=True,
-    )
-    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
     nothing: str = setting(
         "(no reply)",
         "the message for an empty observation: the chat protocol requires a text in every message",

@@ -157,12 +157,14 @@ def read(path: str | Path) -> Iterator[Episode]:
     Raises:
         BadRow: a line is not JSON or not an episode; the message names the file and the line.
     """
-    with Path(path).open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield from_json(json_files.loads(line, nan="kept"))
-            except ValueError as error:
-                raise BadRow(f"this line is not an episode: {error}", file=path, line=number) from error
+    number = 0
+    try:
+        for line, value in json_files.lines(Path(path), nan="kept"):
+            number = line
+            yield from_json(value)
+    except ValueError as error:
+        at = error.line if isinstance(error, json_files.BadJson) else number
+        raise BadRow(f"this line is not an episode: {error}", file=path, line=at or None) from error
 
 
 def _turn_to_json(turn: Turn) -> dict[str, Any]:

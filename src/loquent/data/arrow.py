@@ -17,6 +17,7 @@ from typing import Any
 
 from loquent.core.episode import Episode, from_json, to_json
 from loquent.core.guards.json_files import loads
+from loquent.core.guards.opening import MOST_WHOLE, check_expansion
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadRow, MissingExtra
 
@@ -51,14 +52,36 @@ def read_parquet(path: Path) -> Iterator[Episode]:
     try:
         with parquet.ParquetFile(path) as file:
             _check(file.schema_arrow.names, path)
-            for number, row in enumerate(
-                (row for batch in file.iter_batches(ROWS) for row in batch.to_pylist()), 1
-            ):
+            rows = _rows(file.iter_batches(_batch(file.metadata, path)), path.stat().st_size)
+            for number, row in enumerate(rows, 1):
                 yield _episode(row, path, number)
-    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise BadRow(
             f"this Parquet file cannot be read ({str(error)[:200]}); use a file that Loquent wrote", file=path
         ) from error
+
+
+def _batch(metadata: Any, path: Path) -> int:
+    """The rows that are read at a time: few where a value could be long, because a column repeats values.
+
+    Raises:
+        OSError: the columns are much larger than the file.
+    """
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    check_expansion(sum(group.total_byte_size for group in groups), path.stat().st_size)
+    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+    longest = max((column.total_uncompressed_size for column in columns), default=1)
+    return int(min(ROWS, max(1, MOST_WHOLE // max(1, longest))))
+
+
+def _rows(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """The rows of batches one by one; OSError where they are much larger than a file of this size."""
+    total = 0
+    for batch in batches:
+        total += batch.nbytes
+        check_expansion(total, size)
+        for i in range(batch.num_rows):
+            yield batch.slice(i, 1).to_pylist()[0]
 
 
 def write_datasets(folder: Path, episodes: Iterable[Episode]) -> int:

@@ -60,7 +60,7 @@ def _named(options: Any) -> list[str]:
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         yield from (file for file in path.rglob("*") if file.is_file())
-    else:
+    elif path.is_file():  # a device or a pipe may have no end
         yield path
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from loquent.core.episode import Episode, from_json, to_json
 from loquent.core.guards.json_files import loads
+from loquent.core.guards.opening import check_expansion
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
 
@@ -86,6 +87,7 @@ def read_minari(folder: Path) -> Iterator[Episode]:
 
 def _infos(minari: Any, folder: Path) -> Iterator[Any]:
     try:
+        _check_sizes(folder / "data" / "main_data.hdf5")
         for stored in minari.MinariDataset(folder.absolute() / "data").iterate_episodes():
             yield stored.infos
     except Exception as error:  # the library raises many kinds
@@ -93,6 +95,23 @@ def _infos(minari: Any, folder: Path) -> Iterator[Any]:
         raise BadRow(
             f"this Minari dataset cannot be read ({why}); use a folder that Loquent wrote", file=folder
         ) from error
+
+
+def _check_sizes(file: Path) -> None:
+    """OSError for arrays that claim far more than the file holds, or that lie in other files."""
+    import h5py
+
+    sizes = []
+
+    def add(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            if item.external or item.is_virtual:
+                raise OSError(f"{name} lies in another file")
+            sizes.append(item.nbytes)
+
+    with h5py.File(file, "r") as opened:
+        opened.visititems(add)
+    check_expansion(sum(sizes), file.stat().st_size)
 
 
 def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], list[float]]:

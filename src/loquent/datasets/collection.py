@@ -30,6 +30,7 @@ from loquent.core import episode
 from loquent.core.guards import json_files
 from loquent.core.guards.terminal import guard, line
 from loquent.core.task import Task
+from loquent.data import content
 from loquent.datasets import designed, journal
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, names
@@ -112,6 +113,7 @@ def collect(
 
 def _play(plan: Plan, out: Path, file: Path, processes: int, progress: bool, allow_imports: bool) -> None:
     """Make the missing shards and join them, if the joined file does not exist."""
+    _players.clear()  # files of rows and agents may have changed since an earlier collection
     if not file.exists():
         (out / "shards").mkdir(exist_ok=True)
         missing = [shard for shard in plan.shards if not _shard(out, shard).exists()]
@@ -141,13 +143,16 @@ def _finished_games(plan: Plan, out: Path) -> int:
 def _write_plan(plan: Plan, task: Task, out: Path) -> bool:
     """Write the plan, or check that the folder holds the same plan; returns whether it held none.
 
-    Transport options, which say how a player is reached, are not compared. The weights of the task's rewards
+    Transport options, which say how a player is reached, are not compared; the content of the files of rows
+    is. The weights of the task's rewards
     are stored beside the plan, for commands that rank the episodes.
     """
     file = out / PLAN
     fields = json_files.loads(json.dumps(asdict(plan)))
     new = {name: value for name, value in fields.items() if value is not None}
     new["options"] = designed.identifying_options(plan.players, plan.options)
+    if data := content.of(getattr(task, "options", None)):
+        new["data"] = data
     if file.exists():
         stored = json_files.load_object(file, "name a new folder, or move that one away")
         stored.pop("weights", None)  # the task's identity determines them

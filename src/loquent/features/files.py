@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from loquent.core.guards.opening import open_bytes, raw_lines
 from loquent.errors import BadRow, BadSetting
 
+MOST_NUMBERS = 1 << 16  # of a vector
+LONGEST_WORD = 10_000  # bytes
+
 KINDS = ".vec, .txt, .vec.gz, .txt.gz, .bin or .npy"
 Table = tuple[dict[str, int], NDArray[np.float32]]  # the row of each word; float32[rows, dimension]
 
@@ -127,10 +130,14 @@ def _binary(place: Path, limit: int) -> Iterator[tuple[int, str, NDArray[np.floa
                 file=place,
             )
         count, dimension = map(int, header)
+        if dimension > MOST_NUMBERS:
+            raise BadRow(f"vectors of {dimension:,} numbers; at most {MOST_NUMBERS:,} are read", file=place)
         for i in range(min(count, limit or count)):
             name = bytearray()
             while (byte := file.read(1)) not in (b" ", b""):
                 name += byte
+                if len(name) > LONGEST_WORD:
+                    raise BadRow(f"word {i + 1} has more than {LONGEST_WORD:,} bytes", file=place)
             raw = file.read(4 * dimension)
             if len(raw) < 4 * dimension:
                 raise BadRow(
@@ -147,7 +154,7 @@ def _array(place: Path, word_file: Path, limit: int) -> Table:
     """The rows of an array, memory-mapped from disk."""
     try:
         array = np.load(place, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, SyntaxError, MemoryError, RecursionError) as error:
         raise BadRow(
             f"this file cannot be read ({error}); it must be an array in numpy's format without pickles",
             file=place,

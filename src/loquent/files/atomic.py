@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from loquent.core.guards.json_files import finite
 from loquent.errors import BadCheckpoint
 
+OWNERS = 0o600  # readable and writable by the owner alone
 PARTIAL, REMOVED = ".partial", ".removed"  # the suffixes of files and folders being written or deleted
 
 
@@ -21,6 +23,7 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[Path]:
     """Give a path at which a file or a folder is written, and rename it to `target` at the end of the block.
 
     An error in the block deletes what was written and leaves `target` as it was. Parent folders are created.
+    Files that a library keeps to their owner, as safetensors does, get the mode of other new files.
 
     Args:
         private: give a path that only this process uses and that ends with the target's name. Use it if
@@ -32,6 +35,7 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield path
+        _open_to_readers(path)
         if path.is_file():
             sync(path)
         os.replace(path, target)
@@ -101,6 +105,21 @@ def remove(folder: Path) -> None:
     aside = folder.with_name(f".{folder.name}{REMOVED}")
     os.replace(folder, aside)
     shutil.rmtree(aside)
+
+
+def _open_to_readers(path: Path) -> None:
+    files = [path] if path.is_file() else path.rglob("*")
+    kept = [file for file in files if stat.S_IMODE(file.lstat().st_mode) == OWNERS and not file.is_dir()]
+    if not kept:
+        return
+    new = path.with_name(f"{path.name}.new")  # its mode follows from the process and the folder
+    try:
+        new.touch()
+        mode = stat.S_IMODE(new.stat().st_mode)
+    finally:
+        new.unlink(missing_ok=True)
+    for file in kept:
+        file.chmod(mode)
 
 
 def _delete(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.episode import Episode, Turn
-from loquent.core.guards import json_files
+from loquent.core.guards import json_files, opening
 from loquent.core.metric import Context
 from loquent.core.options import takes
 from loquent.core.settings import setting
@@ -80,7 +80,7 @@ def token_specified(context: Context, options: SpecifiedOptions) -> TokenFunctio
 
 def _read(file: str) -> Mapping[Any, Any]:
     try:
-        values = json_files.loads(Path(file).read_bytes())
+        values = json_files.loads(opening.whole(Path(file)))
     except (OSError, ValueError) as error:
         problem = f"token_specified.file = {file!r} cannot be read as JSON ({error})"
         raise BadSetting(f"{problem}; name a JSON file that maps token ids to numbers") from error

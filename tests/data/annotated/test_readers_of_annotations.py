@@ -123,7 +123,7 @@ def test_other_columns(tmp_path):
     [
         ("a\tO\nb\tX\tO\n", r"train\.conll:2: this line has 3 columns: .*; it must have 2"),
         ("a\tO\n\n\tO\n", r"train\.conll:3: the field 'tokens' holds ''"),
-        ("a\tO\nb\t\n", r"train\.conll:1: the field 'labels' holds ''"),
+        ("a\tO\nb\t\n", r"train\.conll:2: the field 'labels' holds ''"),
         ("", "is empty"),
     ],
 )
@@ -668,3 +668,33 @@ def test_a_line_whose_end_is_no_label_is_a_comment(tmp_path, text, sentences):
     file = tmp_path / "rows.txt"
     file.write_text(text)
     assert [record["tokens"] for _, record in conll(file)] == sentences
+
+
+# -- bad labels name the file and the line where they stand
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("a\tO\nb\tO\n\nc\tO\nd\tB-plce\n", 5, "the label 'B-plce' is unknown; did you mean 'B-place'"),
+        ("a\tO\nb\t O\n", 2, "the label ' O' has spaces around it"),
+    ],
+)
+def test_a_bad_label_of_a_sentence_names_its_own_line(tmp_path, text, line, words):
+    (tmp_path / "emerging.dev.conll").write_text(text)
+    allowed = ("O", "B-place") if "unknown" in words else ()
+    with pytest.raises(BadRow, match=rf"emerging\.dev\.conll:{line}\b.*{words}"):
+        tagging(tmp_path, labels=allowed).rows("validation")
+
+
+def test_a_bad_label_of_aapd_names_the_file_of_labels(tmp_path):
+    place = folder(tmp_path, text_train="one text\ntwo texts\n", label_train="cs.IT\ncs.IT cs.XX\n")
+    with pytest.raises(BadRow, match=r"label_train:2\b.*the label 'cs.XX' is unknown"):
+        labelling(place, labels=("cs.IT", "math.IT"))
+    (tmp_path / "label_train").write_text("cs.IT\ncs.IT cs.IT\n")
+    with pytest.raises(BadRow, match=r"label_train:2\b.*the label 'cs.IT' occurs twice"):
+        labelling(place)
+    (tmp_path / "label_train").write_text("cs.IT\ncs.IT\n")
+    (tmp_path / "text_train").write_text("one text\n \n")
+    with pytest.raises(BadRow, match=r"text_train:2\b.*no text"):
+        labelling(place)

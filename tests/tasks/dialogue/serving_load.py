@@ -131,7 +131,7 @@ def posted(address, **options):
 def vanished(address):
     host, port = address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=60) as gone:
-        gone.sendall(b"POST /step_rank HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhistory=")
+        gone.sendall(b"POST /step_rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nhistory=")
     return "closed"
 
 

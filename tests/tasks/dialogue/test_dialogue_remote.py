@@ -1,10 +1,13 @@
 """Seats of dialogue behind HTTP: the requests that they send, and what they make of a server's failures."""
 
+import html
 import json
+import re
 import threading
 import time
+from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, unquote
 
 import pytest
 
@@ -41,7 +44,7 @@ class Stub:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
 
@@ -182,6 +185,59 @@ def test_a_key_is_sent_and_not_shown(stub, monkeypatch):
     monkeypatch.delenv("SEAT_KEY")
     with pytest.raises(BadSetting, match="SEAT_KEY"):
         asked_remotely(server, api_key_variable="SEAT_KEY")
+
+
+KEY = "sk-pass/word+1234"
+ECHOES = {
+    "raw": KEY,
+    "in capitals": KEY.upper(),
+    "of the header": f"Authorization: Bearer {KEY}",
+    "in an address": quote(KEY, safe=""),
+    "in an address twice": quote(quote(KEY, safe=""), safe=""),
+    "every letter in an address": "".join(f"%{ord(letter):02x}" for letter in KEY),
+    "base64": b64encode(KEY.encode()).decode(),
+    "base64 of the header": b64encode(f"Bearer {KEY}".encode()).decode(),
+    "base64 in an address": quote(b64encode(f"a:{KEY}".encode()).decode(), safe=""),
+    "base64 in lines": "\n".join(re.findall("..?.?.?.?", b64encode(f"Bearer {KEY}".encode()).decode())),
+    "JSON in JSON": json.dumps(json.dumps({"key": KEY})).replace("/", "\\/"),
+    "escapes": "".join(f"\\u{ord(letter):04x}" for letter in KEY),
+    "bytes": "".join(f"\\x{ord(letter):02x}" for letter in KEY),
+    "HTML": "".join(f"&#{ord(letter)};" for letter in KEY),
+    "HTML in hexadecimal": "".join(f"&#x{ord(letter):X};" for letter in KEY),
+    "hexadecimal": KEY.encode().hex(),
+    "hexadecimal with colons": KEY.encode().hex(":"),
+}
+
+
+def leaked(text):
+    """Whether a text holds the middle of the key, read in any of the ways above."""
+    plain = re.sub(
+        r"\\+(?:u00|x)(..)", lambda code: chr(int(code[1], 16)), html.unescape(unquote(unquote(text)))
+    )
+    packed = re.sub(r"[\s:]", "", plain)
+    digits = [b64encode(b" " * before + KEY.encode()).decode()[6:-6] for before in range(3)]
+    middles = [KEY[4:-4], KEY[4:-4].replace("/", "\\/"), KEY[4:-4].encode().hex(), *digits]
+    return any(middle.lower() in packed.lower() for middle in middles)
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_an_echoed_key_stands_in_no_episode(stub, monkeypatch, echo):
+    monkeypatch.setenv("SEAT_KEY", KEY)
+    assert leaked(ECHOES[echo])
+    answers = asked_remotely(stub((200, f"you sent {ECHOES[echo]} to us")), api_key_variable="SEAT_KEY")
+    for answer in answers:
+        assert re.fullmatch(r"(?s)you sent .*\*\*\*.* to us", answer)
+        assert not leaked(answer)
+
+
+def test_a_number_that_is_the_key_is_no_number(stub, monkeypatch):
+    monkeypatch.setenv("SEAT_KEY", "1234567890")
+    url = stub((200, 1234567890)).url
+    judge = Record(kind="dialogue/remote", model="m", url=url, api_key_variable="SEAT_KEY")
+    task = loquent.task("dialogue", judge=judge)
+    with pytest.raises(BrokenAgent, match="must be a finite number") as error:
+        play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
+    assert "1234567890" not in str(error.value)
 
 
 @pytest.mark.parametrize(("options", "words"), [({}, "needs model"), ({"model": ""}, "model is empty")])

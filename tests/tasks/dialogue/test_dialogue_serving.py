@@ -95,11 +95,6 @@ def test_a_request_that_does_not_arrive_is_ended():
     assert (status, body["error"]) == (408, "the request was not complete after 0.05 seconds")
 
 
-def test_pages_in_a_browser_are_refused(served):
-    status, _ = respond(served, protocol.STEP_RANK, data=fields(), headers={"Origin": "http://elsewhere"})
-    assert status == 403
-
-
 def test_another_agent_may_ask():
     task = world()
     asking = app(task, make({"kind": "dialogue/list", "questions": ("who?", "why?")}, task))

@@ -17,7 +17,7 @@ from typing import Any
 
 from loquent.bench.evidence.rows import Row
 from loquent.bench.suite_schema import SMOKE, Suite
-from loquent.core.guards import json_files
+from loquent.core.guards import json_files, opening
 from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
@@ -90,7 +90,7 @@ def read(path: Path, suite: Suite) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     try:
-        value = json_files.loads(path.read_bytes(), unique=True)
+        value = json_files.loads(opening.whole(path), unique=True)
     except (json_files.BadJson, OSError) as error:
         raise BadSetting(f"{path}: {error}; repair the file, or move it away") from error
     if not isinstance(value, dict) or set(value) != set(HEAD) or not isinstance(value["entries"], list):

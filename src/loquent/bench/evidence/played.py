@@ -6,13 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from loquent.core import episode, registry
 from loquent.core.metric import Scores
 from loquent.core.task import TaskSpec
-from loquent.data import outcomes
+from loquent.data import content, outcomes
 from loquent.errors import LoquentError
 from loquent.files.run_folder import RunFolder
 from loquent.recipes import Recipe
@@ -73,7 +72,7 @@ def read(folder: RunFolder, recipe: Recipe, evaluation: Mapping[str, Any]) -> Pl
     try:
         folder.check_evaluation_episodes()
         episodes = list(episode.read(folder.episodes))
-        spec, samples = _spec(recipe.task, recipe.options), folder.evaluation_samples()
+        spec, samples = _spec(recipe.options, recipe.task), folder.evaluation_samples()
         weights = compose.weights(recipe.rewards, spec.rewards)
     except (LoquentError, OSError, ValueError):
         return None
@@ -87,8 +86,8 @@ def read(folder: RunFolder, recipe: Recipe, evaluation: Mapping[str, Any]) -> Pl
     return Played(tuple(played.row for played in episodes), whole)
 
 
-@lru_cache(maxsize=64)
-def _spec(task: str, options: Any) -> TaskSpec:
+@content.kept(64)
+def _spec(options: Any, task: str) -> TaskSpec:
     """The specification of a task; runs of a suite share few tasks, and some read large files."""
     spec: TaskSpec = registry.resolve("task", task)(options).spec
     return spec

@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"{of_agent[0]} is an option of --agent, which is missing; add it or remove this")
     agent = by_name.agent(arguments.agent, task, of_agent) if arguments.agent else None
     try:
-        import uvicorn
+        from loquent.machine.local_server import serve
 
         app = registry.import_name(servers[arguments.task])(task, agent)
     except ImportError as error:
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     listening = _bound(arguments.port)
     address = f"http://{HOST}:{listening.getsockname()[1]}"
     print(f"{task.identity} is served at {address}; Ctrl-C stops it", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", server_header=False)).run(sockets=[listening])
+    serve(app, listening)
     return 0, {"task": task.identity, "address": address}
 
 

@@ -14,15 +14,16 @@ import threading
 import weakref
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from loquent.core.guards import json_files
-from loquent.core.guards.secret import Secret, without_user
+from loquent.core.guards.attempts import Attempts, Connection, Failed, TooLong
+from loquent.core.guards.secret import from_environment, without_user
 from loquent.core.guards.terminal import escaped
-from loquent.errors import BrokenAgent, LoquentError, MissingExtra
+from loquent.core.seeding import Key
+from loquent.errors import BrokenAgent, MissingExtra
 
 # statuses after which the same request may succeed
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -38,57 +39,58 @@ CONTEXT = re.compile(
 )
 CHUNK = 1 << 16  # the most bytes that are read of an error message
 SHOWN = 200  # the most characters that are shown of an error message
-LONGEST_PAUSE = 60.0  # seconds between two attempts
 LEAVING = 1.0  # seconds within which a cancelled request closes its connection
 S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Failed(LoquentError):
-    """One attempt failed.
-
-    Args:
-        why: the reason.
-        again: whether another attempt may succeed.
-        after: the seconds that the endpoint asks to wait, from its header Retry-After.
-        status: the HTTP status; 0 without a response.
-        context: whether the endpoint reports that the prompt is longer than its context.
-    """
-
-    def __init__(
-        self, why: str, again: bool = True, after: str | None = None, status: int = 0, context: bool = False
-    ) -> None:
-        super().__init__(why)
-        self.again, self.status, self.context = again, status, context
-        self.after = float(after) if after and re.fullmatch(r"[0-9]{1,6}", after.strip()) else None
-
-
-class TooLong(LoquentError):
-    """The response is longer than the limit."""
-
-
 class Endpoint:
     """An address for POST requests.
 
-    Connections are kept open. Redirects are not followed, because they would send the key to another address.
+    Connections are kept open. Redirects are not followed and the environment's proxies are not used, because
+    they would send the key to another address. The key is replaced in all that comes from the address.
 
     Args:
-        timeout: seconds for one attempt, from the connection to the last byte of the response.
-        max_bytes: the most bytes of a response, after decompression.
-        secret: the key, which is replaced in all texts of the endpoint.
+        connection: how the address is reached.
 
     Raises:
+        BadSetting: the environment has no usable key.
         MissingExtra: the library `httpx2` is not installed.
     """
 
-    def __init__(
-        self, url: str, headers: dict[str, str], timeout: float, max_bytes: int, secret: Secret
-    ) -> None:
-        self.url, self.timeout, self.max_bytes, self.secret = url, timeout, max_bytes, secret
-        self._headers = {"Accept-Encoding": "identity", **headers}
+    def __init__(self, url: str, connection: Connection) -> None:
+        self.url, self.connection = url, connection
+        self.secret = from_environment(connection.api_key_variable)
+        self._headers = {"Accept-Encoding": "identity", "User-Agent": "loquent", **self.secret.headers}
         self._library = _library()
         self._client: Any = None
         self._home: Any = None  # the event loop of the client; a forked process has another loop
+
+    def each(self, ask: Callable[[S], Coroutine[Any, Any, T]], items: Sequence[S]) -> list[T]:
+        """The results of `ask` for all items, in order; at most `concurrency` run at a time.
+
+        After an error or Ctrl-C all others are cancelled, so that no request is repeated.
+        """
+        return self.wait(_together(ask, items, self.connection.concurrency))
+
+    async def asked(self, send: Callable[[], Awaitable[T]], key: Key, who: str) -> T:
+        """The result of `send`, which is repeated while it fails and may succeed another time.
+
+        Args:
+            key: the stream of the pauses.
+            who: who asks and where, for the error.
+
+        Raises:
+            BrokenAgent: the last attempt failed, or the response is longer than the limit.
+        """
+        attempts = Attempts(self.connection, key, who)
+        while True:
+            try:
+                return await send()
+            except Failed as error:
+                await attempts.after(error)
+            except TooLong as error:
+                raise BrokenAgent(f"{who} sent {error}; raise max_bytes") from None
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine that sends requests.
@@ -114,6 +116,8 @@ class Endpoint:
     async def post(self, body: Any) -> Any:
         """The endpoint's answer to a JSON value, as a JSON value.
 
+        The key is hidden in all its texts, and NaN and the infinities are null.
+
         Raises:
             Failed: there is no connection, the status is an error, the time is over, or the response is not
                 JSON.
@@ -131,11 +135,11 @@ class Endpoint:
 
     async def _sent(self, content: bytes, kind: str) -> Any:
         try:
-            async with asyncio.timeout(self.timeout):
+            async with asyncio.timeout(self.connection.timeout):
                 status, headers, raw = await self._exchange(content, kind)
         except TimeoutError:
             raise Failed(
-                f"no response (TimeoutError: it was not complete after {self.timeout:g} seconds)"
+                f"no response (TimeoutError: it was not complete after {self.connection.timeout:g} seconds)"
             ) from None
         except TooLong:
             raise
@@ -153,7 +157,7 @@ class Endpoint:
                 context,
             )
         try:
-            return json_files.loads(raw, nan="null")
+            return self.secret.hidden(json_files.loads(raw, nan="null"))
         except ValueError as error:
             raise Failed(
                 f"status {status}, and a response that is not JSON{self.shown(str(error))}"
@@ -171,15 +175,18 @@ class Endpoint:
         headers = {"Content-Type": kind, **self._headers}
         async with self._open_client().stream("POST", self.url, content=content, headers=headers) as response:
             good, raw = 200 <= response.status_code < 300, bytearray()
-            limit = self.max_bytes if good else CHUNK
+            limit = self.connection.max_bytes if good else CHUNK
             async for chunk in response.aiter_raw():
                 raw += chunk
                 if len(raw) > limit:
                     break
             unpacked = _unpacked(bytes(raw), response.headers.get("Content-Encoding", ""), limit)
-            if good and len(unpacked) > limit:
-                raise TooLong(f"a response of more than {self.max_bytes} bytes")
-            return response.status_code, response.headers, unpacked[:limit]
+            is_cut = len(raw) > limit or len(unpacked) > limit
+            if good and is_cut:
+                raise TooLong(f"a response of more than {self.connection.max_bytes} bytes")
+            if is_cut:  # the start of a key may stand at the cut
+                unpacked = unpacked[: max(0, limit - self.secret.longest)]
+            return response.status_code, response.headers, unpacked
 
     def _open_client(self) -> Any:
         """The client of this process, which keeps connections open."""
@@ -188,20 +195,17 @@ class Endpoint:
             limits = self._library.Limits(
                 max_connections=None, max_keepalive_connections=None, keepalive_expiry=5.0
             )
-            proxies = not _is_local(self.url)  # a proxy cannot reach this machine's own addresses
+            # without the environment there are no proxies and no .netrc, but its certificates count
+            certificates = self._library.create_ssl_context() if self.url.startswith("https:") else True
             client = self._library.AsyncClient(
-                timeout=None, follow_redirects=False, trust_env=proxies, limits=limits
+                timeout=None, follow_redirects=False, trust_env=False, limits=limits, verify=certificates
             )
             self._client, self._home = client, here
             weakref.finalize(self, _close, client, here).atexit = False
         return self._client
 
 
-async def together(ask: Callable[[S], Awaitable[T]], items: Sequence[S], most: int) -> list[T]:
-    """The results of `ask` for all items, in order, at most `most` at a time.
-
-    After an error or Ctrl-C all others are cancelled, so that no request is repeated.
-    """
+async def _together(ask: Callable[[S], Coroutine[Any, Any, T]], items: Sequence[S], most: int) -> list[T]:
     room = asyncio.Semaphore(most)
 
     async def bounded(item: S) -> T:
@@ -215,39 +219,6 @@ async def together(ask: Callable[[S], Awaitable[T]], items: Sequence[S], most: i
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-@dataclass(frozen=True)
-class Retries:
-    """Further attempts after a failed one, and the seconds before the first of them, doubled each time."""
-
-    most: int
-    pause: float
-
-
-async def again(attempt: Callable[[], Awaitable[Any]], retries: Retries, who: str) -> Any:
-    """The result of an attempt, which is repeated while it fails and may succeed another time.
-
-    An address that asks to wait (Retry-After) is given that time, up to a minute.
-
-    Args:
-        who: who asks and where, for the error.
-
-    Raises:
-        BrokenAgent: the last attempt failed; the error has its reason.
-        TooLong: the response is longer than the limit.
-    """
-    tried = 0
-    while True:
-        try:
-            return await attempt()
-        except Failed as error:
-            tried += 1
-            if not error.again or tried > retries.most:
-                times = f"{tried} times" if tried > 1 else "once"
-                raise BrokenAgent(f"{who} was asked {times} and failed: {error}") from None
-            pause = retries.pause * 2 ** min(tried - 1, 30) if error.after is None else error.after
-            await asyncio.sleep(min(pause, LONGEST_PAUSE))
 
 
 def _unpacked(raw: bytes, encoding: str, limit: int) -> bytes:
@@ -287,11 +258,6 @@ def _root(error: BaseException) -> BaseException:
             else inner.__cause__ or inner.__context__
         )
     return root
-
-
-def _is_local(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _library() -> Any:

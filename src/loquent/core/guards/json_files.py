@@ -18,6 +18,7 @@ from loquent.errors import BadCheckpoint, LoquentError
 
 LEVELS = 100  # of nested lists and objects
 MOST_BYTES = 1 << 28  # of a file or a line of JSON: 256 MiB
+FREE_BRACKETS, DENSITY = 1_000_000, 16  # lists and objects: any million, and one for 16 bytes
 NaN = Literal["refused", "null", "kept"]
 SHORT = Repr()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 40
@@ -49,6 +50,12 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
         raise BadJson(f"JSON must be a text, got {shown(text)}")
     if len(text) > MOST_BYTES:
         raise BadJson(f"it has {len(text):,} bytes; at most {MOST_BYTES:,} are read")
+    if isinstance(text, bytes):
+        brackets = text.count(b"[") + text.count(b"{")
+    else:
+        brackets = text.count("[") + text.count("{")
+    if brackets > FREE_BRACKETS + len(text) // DENSITY:
+        raise BadJson(f"it has {brackets:,} lists and objects, which is too many for its {len(text):,} bytes")
     try:
         decoded = (text.decode("utf-8") if isinstance(text, bytes) else text).removeprefix("\ufeff")
         value = json.loads(
@@ -67,7 +74,7 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
         raise
     except ValueError:  # Python's bound on the digits of an integer
         raise BadJson("it is JSON that cannot be read: an integer has thousands of digits") from None
-    if decoded.count("[") + decoded.count("{") > LEVELS and _is_deep(value):
+    if brackets > LEVELS and _is_deep(value):
         raise _too_deep()
     return value
 
@@ -110,6 +117,7 @@ def lines(path: Path, *, torn_end: bool = False, nan: NaN = "refused") -> Iterat
     Raises:
         BadJson: a line is not JSON; the error has its number.
     """
+    _check_regular(path)
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES + 1), b""), 1):
             try:
@@ -144,10 +152,15 @@ def finite(value: Any) -> Any:
 
 
 def _bytes(path: Path) -> bytes:
-    if path.is_dir() or (path.exists() and not path.is_file()):
-        raise BadJson("it is not a regular file")
+    _check_regular(path)
     with path.open("rb") as file:
         return file.read(MOST_BYTES + 1)
+
+
+def _check_regular(path: Path) -> None:
+    """BadJson for a folder, a device or a pipe, which may have no end."""
+    if path.exists() and not path.is_file():
+        raise BadJson("it is not a regular file")
 
 
 def _message(place: str, why: str, advice: str) -> str:

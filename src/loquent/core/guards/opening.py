@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import gzip
 import io
+import stat
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-EXPANSION = 100  # decompressed bytes for each byte of the file; texts have 3 to 20
-FREE = 1 << 26  # 64 MiB, decompressed whatever the size of the file
-MOST_LINE = 1 << 26  # bytes of a line
+EXPANSION = 50  # decompressed bytes for each byte; texts have 3 to 20
+FREE = 1 << 23  # 8 MiB, decompressed whatever the size
+MOST_LINE = 1 << 24  # 16 MiB: bytes of a line
+MOST_WHOLE = 1 << 26  # 64 MiB: bytes of a file that is read as one piece
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)  # of an archive
 
 
 class _Bounded(io.RawIOBase):
-    """The decompressed bytes of a file, up to a bound."""
+    """The decompressed bytes of a file, up to a bound that grows with the bytes that were read of it."""
 
     def __init__(self, path: Path) -> None:
-        self.inner: Any = gzip.open(path, "rb")  # noqa: SIM115 - closed with this object
-        self.most = FREE + EXPANSION * path.stat().st_size
+        self.file = path.open("rb")
+        self.inner: Any = gzip.GzipFile(fileobj=self.file)
         self.count = 0
 
     def readable(self) -> bool:
@@ -31,16 +36,13 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self.inner.read(len(buffer))
         self.count += len(data)
-        if self.count > self.most:
-            raise OSError(
-                f"it decompresses to more than {self.most:,} bytes, which is {EXPANSION} times its size and "
-                f"{FREE:,} bytes more; decompress it yourself if you trust it"
-            )
+        check_expansion(self.count, self.file.tell())
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
         self.inner.close()
+        self.file.close()
         super().close()
 
 
@@ -50,9 +52,65 @@ def open_bytes(path: Path) -> BinaryIO:
     Raises:
         OSError: the file cannot be opened; while it is read, also if it decompresses to too much.
     """
+    check_regular(path)
     if path.suffix.lower() == ".gz":
         return io.BufferedReader(_Bounded(path))
     return path.open("rb")
+
+
+def whole(path: Path, most: int = MOST_WHOLE) -> bytes:
+    """The bytes of a file, decompressed; OSError where there are more than `most`."""
+    with open_bytes(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(f"it has more than {most:,} bytes")
+    return content
+
+
+def member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """The bytes of a file in a zip archive.
+
+    Raises:
+        KeyError: there is no such file. OSError: it is damaged, or it would decompress to too much.
+    """
+    _check_member(archive.getinfo(name))
+    try:
+        return archive.read(name)
+    except BROKEN as error:
+        raise OSError(f"{name} in the archive cannot be read: {error}") from error
+
+
+def check_archive(path: Path) -> None:
+    """OSError for a file that is no zip archive, or whose files would decompress to too much."""
+    check_regular(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                _check_member(entry)
+    except BROKEN as error:
+        raise OSError(f"it is no zip archive: {error}") from error
+
+
+def _check_member(entry: zipfile.ZipInfo) -> None:
+    check_expansion(entry.file_size, entry.compress_size)
+    if entry.file_size > MOST_WHOLE and entry.compress_type != zipfile.ZIP_STORED:
+        raise OSError(f"{entry.filename} in the archive has more than {MOST_WHOLE:,} bytes")
+
+
+def check_regular(path: Path) -> None:
+    """OSError for a device, a pipe or a folder, which may have no end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is not a regular file")
+
+
+def check_expansion(bytes_of_content: int, bytes_of_file: int) -> None:
+    """OSError for a content that is much larger than the file which it stands in."""
+    most = FREE + EXPANSION * bytes_of_file
+    if bytes_of_content > most:
+        raise OSError(
+            f"it decompresses to more than {most:,} bytes, which is {EXPANSION} times its size and {FREE:,} "
+            "bytes more; decompress it yourself if you trust it"
+        )
 
 
 def raw_lines(file: BinaryIO) -> Iterator[bytes]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from urllib.parse import quote, quote_plus, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
+from loquent.core.guards.escapes import Span, spans, unescaped
 from loquent.errors import BadSetting
 
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PRINTABLE = re.compile(r"[\x21-\x7e]+")
 SHORTEST = 6  # characters: for servers without a key people set words such as "x", which are no secrets
 HIDDEN = "***"
+LONGEST_LETTER = 64  # characters: more than the longest form of a letter in base64 or as escapes
 
 
 class Secret:
@@ -20,9 +23,10 @@ class Secret:
 
     def __init__(self, key: str = "") -> None:
         self._key = key
-        forms = {*_forms(key), *_forms(json.dumps(key)[1:-1])} if len(key) >= SHORTEST else set()
-        longest_first = sorted(forms, key=lambda form: (-len(form), form))
-        self._pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if forms else None
+        is_secret = len(key) >= SHORTEST
+        self._plain = {form for form in unescaped(key) if len(form) >= SHORTEST} if is_secret else set()
+        self._packed = {*_digits(key.encode())} if is_secret else set()
+        self.longest = LONGEST_LETTER * len(key) if is_secret else 0  # characters of a form of the key
 
     def __repr__(self) -> str:
         return "Secret()"
@@ -32,9 +36,28 @@ class Secret:
         """The authorization header; none without a key."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
-    def hidden(self, text: str) -> str:
-        """The text with *** for the key: as it is, URL-encoded, in base64 and in hexadecimal."""
-        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+    def hidden(self, value: Any) -> Any:
+        """A text or a JSON value with *** for the key, also in names; a number with its digits becomes ***.
+
+        The key is found in any case, as it is, in base64 and in hexadecimal, also as an address, JSON, a
+        program or HTML writes its letters.
+        """
+        if not self._plain or value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, dict):
+            return {self.hidden(name): self.hidden(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.hidden(item) for item in value]
+        if not isinstance(value, str):
+            return HIDDEN if self._spans(str(value)) else value
+        parts, last = [], 0
+        for start, end in self._spans(value):
+            parts += [value[last:start], HIDDEN]
+            last = end
+        return "".join([*parts, value[last:]])
+
+    def _spans(self, text: str) -> list[Span]:
+        return spans(text, self._plain, self._packed)
 
 
 def from_environment(variable: str) -> Secret:
@@ -45,6 +68,11 @@ def from_environment(variable: str) -> Secret:
     """
     if not variable:
         return Secret()
+    if not VARIABLE.fullmatch(variable):
+        raise BadSetting(
+            "api_key_variable must be the name of an environment variable (letters, digits and _); its value "
+            "is not shown, because it could be the key itself"
+        )
     key = os.environ.get(variable, "").strip()
     if not PRINTABLE.fullmatch(key):
         problem = (
@@ -90,16 +118,14 @@ def without_user(text: str) -> str:
     return re.sub(r"//[^/?#\s]*@", f"//{HIDDEN}@", text)
 
 
-def _forms(key: str) -> set[str]:
-    raw = key.encode()
-    return {key, quote(key), quote(key, safe=""), quote_plus(key), raw.hex(), *_base64(raw)}
+def _digits(raw: bytes) -> set[str]:
+    """The bytes of a key in hexadecimal and decimal, and the base64 digits that depend on the key alone.
 
-
-def _base64(raw: bytes) -> set[str]:
-    """The base64 digits that depend on the key alone when 0, 1 or 2 other bytes precede it."""
-    forms = set()
+    These differ by how many other bytes precede it: 0, 1 or 2.
+    """
+    forms = {raw.hex(), ",".join(map(str, raw))}
     for before, mixed in ((0, 0), (1, 2), (2, 3)):
         for encode in (b64encode, urlsafe_b64encode):
             digits = encode(b"\0" * before + raw).decode().rstrip("=")
-            forms.add(digits[mixed : len(digits) - ((before + len(raw)) % 3 != 0)])
+            forms.add(digits.lower()[mixed : len(digits) - ((before + len(raw)) % 3 != 0)])
     return forms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from loquent.data.annotated.placed import Lines
 from loquent.data.readers import Fields, Records, lines
 from loquent.errors import BadRow, BadSetting, nearest
 
@@ -33,7 +34,7 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
     if width:
         _check_width(width, columns, path)
     known = _labels(path, width, columns[1])
-    sentence: list[tuple[str, str]] = []
+    sentence: list[tuple[str, str, int]] = []
     start = 1
     for number, line in lines(path):
         if not line.strip() or line.startswith(DOCUMENT):
@@ -52,7 +53,7 @@ def conll(path: Path, token: str = "", label: str = "") -> Records:
                 line=number,
             )
         start = start if sentence else number
-        sentence.append((cells[columns[0]], cells[columns[1]]))
+        sentence.append((cells[columns[0]], cells[columns[1]], number))
     if sentence:
         yield start, _record(sentence)
 
@@ -73,7 +74,7 @@ def conllu(path: Path, token: str = "", label: str = "") -> Records:
         _index(name or default, setting)
         for name, default, setting in ((token, "form", "token_field"), (label, "upos", "label_field"))
     ]
-    sentence: list[tuple[str, str]] = []
+    sentence: list[tuple[str, str, int]] = []
     start, id = 1, ""
     for number, line in lines(path):
         if not line:
@@ -101,13 +102,14 @@ def conllu(path: Path, token: str = "", label: str = "") -> Records:
                     line=number,
                 )
             start = start if sentence else number
-            sentence.append((cells[columns[0]], cells[columns[1]]))
+            sentence.append((cells[columns[0]], cells[columns[1]], number))
     if sentence:
         yield start, _record(sentence, id)
 
 
-def _record(sentence: list[tuple[str, str]], id: str = "") -> Fields:
-    record: Fields = {"tokens": [token for token, _ in sentence], "labels": [label for _, label in sentence]}
+def _record(sentence: list[tuple[str, str, int]], id: str = "") -> Fields:
+    tokens, labels, numbers = (list(column) for column in zip(*sentence, strict=True))
+    record: Fields = {"tokens": tokens, "labels": labels, "lines": Lines(numbers)}
     return {**record, "id": id} if id else record
 
 

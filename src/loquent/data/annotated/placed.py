@@ -34,6 +34,18 @@ class Unlabelled(ValueError):
     """A record has no annotation."""
 
 
+class BadItem(ValueError):
+    """One of a record's tokens or labels is wrong; `number` counts from 0."""
+
+    def __init__(self, why: str, number: int) -> None:
+        super().__init__(why)
+        self.number = number
+
+
+class Lines(tuple[int, ...]):
+    """A field of a record of several lines: the line of each token and label."""
+
+
 Item = tuple[Place, str, Record | Unlabelled]  # a record's place, its id ("": none), its fields
 
 
@@ -134,11 +146,12 @@ def strings(record: Mapping[str, Any], name: str, noun: str, *, split: bool = Fa
         )
     if not isinstance(value, list | tuple):
         raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {noun}")
-    for item in value:
+    for number, item in enumerate(value):
         if not isinstance(item, str) or not item:
-            raise ValueError(
+            raise BadItem(
                 f"the field {name!r} holds {item!r:.60}; it must be a list of {noun}, strings that "
-                "are not empty"
+                "are not empty",
+                number,
             )
     return tuple(value)
 
@@ -260,11 +273,25 @@ def _annotated(splits: Mapping[str, list[Item]]) -> dict[str, list[tuple[Place, 
 def _read(records: Placed, check: Check) -> Iterator[Item]:
     for (file, line), record in records:
         try:
-            yield (file, line), _id(record), check(record)
+            checked = check(record)
+            _check_spaces(checked)
+            yield (file, line), _id(record), checked
         except Unlabelled as error:
             yield (file, line), _id(record), error
         except ValueError as error:
-            raise BadRow(str(error), file=file, line=line) from error
+            lines = next((value for value in record.values() if isinstance(value, Lines)), ())
+            own = lines[error.number] if lines and isinstance(error, BadItem) else line
+            raise BadRow(str(error), file=file, line=own) from error
+
+
+def _check_spaces(fields: Record) -> None:
+    for number, label in enumerate(fields.get("labels", ())):
+        if label != label.strip():
+            raise BadItem(
+                f"the label {label!r:.80} has spaces around it; labels must have none, so that answers in "
+                "text can name them",
+                number,
+            )
 
 
 def _id(record: Mapping[str, Any]) -> str:
@@ -278,16 +305,11 @@ def labels_of(splits: Splits) -> tuple[str, ...]:
     """All labels of all splits, sorted; the order is the same in every process.
 
     Raises:
-        BadSetting: no row has a label, or a label has spaces around it.
+        BadSetting: no row has a label.
     """
     labels = sorted({label for rows in splits.values() for row in rows for label in row["labels"]})
     if not labels:
         raise BadSetting("no row has a label; set `labels` to the names of all labels")
-    if bad := next((label for label in labels if label != label.strip()), None):
-        raise BadSetting(
-            f"the label {bad!r} has spaces around it; labels must have none, so that answers in text "
-            "can name them"
-        )
     return tuple(labels)
 
 
@@ -309,10 +331,13 @@ def _check_with_labels(check: Check, allowed: frozenset[str], fields: Mapping[st
 
 def check_labels(fields: Record, allowed: frozenset[str]) -> None:
     """ValueError if a row has a label outside `allowed`."""
-    if unknown := next((label for label in fields["labels"] if label not in allowed), None):
+    for number, unknown in enumerate(fields["labels"]):
+        if unknown in allowed:
+            continue
         near = nearest(unknown, allowed)
         hint = f"did you mean {near!r}? " if near else ""
         more = f" and {len(allowed) - LISTED:,} more" if len(allowed) > LISTED else ""
-        raise ValueError(
+        why = (
             f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(allowed)[:LISTED])}{more}"
         )
+        raise BadItem(why, number)

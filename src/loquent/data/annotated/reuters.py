@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
-from loquent.core.guards.opening import open_bytes
+from loquent.core.guards import opening
 from loquent.core.settings import Remark
 from loquent.data.annotated.placed import Placed
 from loquent.data.readers import Fields
@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Placed]:
     """
     if path.is_dir() and (path / "cats.txt").is_file():
         return _nltk(
-            lambda name: (path / name).read_bytes(), str(path), {part.name for part in path.iterdir()}
+            lambda name: opening.whole(path / name), str(path), {part.name for part in path.iterdir()}
         )
     if path.name.lower().endswith(".zip"):
         return _zip(path)
@@ -72,8 +72,7 @@ def read(path: Path) -> dict[str, Placed]:
 
 def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
     try:
-        with open_bytes(file) as stream:
-            raw = stream.read()
+        raw = opening.whole(file)
     except (OSError, EOFError, zlib.error) as error:
         raise BadRow(f"this file cannot be read ({error}); get a new copy of it", file=file) from error
     if not raw.lstrip().startswith(b"<!DOCTYPE lewis"):
@@ -149,7 +148,7 @@ def _zip(path: Path) -> dict[str, Placed]:
             raise BadRow(why, file=path)
         folder = lists[0].removesuffix("cats.txt")
         parts = {name.removeprefix(folder).split("/")[0] for name in archive.namelist()}
-        return _nltk(lambda name: archive.read(folder + name), str(path), parts)
+        return _nltk(lambda name: opening.member(archive, folder + name), str(path), parts)
 
 
 def _nltk(content: Callable[[str], bytes], place: str, parts: Set[str]) -> dict[str, Placed]:
@@ -164,7 +163,7 @@ def _nltk(content: Callable[[str], bytes], place: str, parts: Set[str]) -> dict[
     for line, entry in enumerate(content("cats.txt").decode("latin-1").splitlines(), 1):
         name, *labels = entry.split() or [""]
         folder, slash, number = name.partition("/")
-        if not slash or folder not in SPLITS or not labels:
+        if not slash or folder not in SPLITS or not labels or not number.isalnum():
             allowed = "it must have the form training/NUMBER CATEGORY ... or test/NUMBER CATEGORY ..."
             raise BadRow(f"this line is {entry[:60]!r}; {allowed}", file=cats, line=line)
         _check_unique(number, place_of, cats, line)

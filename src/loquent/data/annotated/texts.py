@@ -99,4 +99,6 @@ def _aapd(texts: Path, labels: Path) -> Iterator[tuple[Place, Fields]]:
                 file=longer,
                 line=number,
             )
-        yield (texts, text[0]), {"text": text[1].strip(), "labels": label[1].strip()}
+        if not text[1].strip():
+            raise BadRow("this line has no text; each line must be a text", file=texts, line=text[0])
+        yield (labels, label[0]), {"text": text[1].strip(), "labels": label[1].strip()}

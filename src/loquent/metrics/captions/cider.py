@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.guards import json_files
+from loquent.core.guards import json_files, opening
 from loquent.core.metric import Context, Measured
 from loquent.core.options import takes
 from loquent.core.settings import setting
@@ -227,7 +227,7 @@ def read_corpus(path: Path) -> Iterator[Sequence[str]]:
         BadRow: a line has another format.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = opening.whole(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(
             f"cider.corpus = {str(path)!r} cannot be read: {error}. Name a readable file of UTF-8 text"

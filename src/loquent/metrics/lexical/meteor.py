@@ -128,7 +128,7 @@ def meteor(context: Context, options: MeteorOptions) -> Meteor:
             installed.
     """
     path = wordnet.find(options.wordnet)
-    synonyms = None if path is None else wordnet.load(path).synonyms
+    synonyms = None if path is None else wordnet.load(str(path)).synonyms
     tokenize = _tokenizer(options.tokenizer)
     of_words = options.synonyms == "words"
     return Meteor(synonyms, tokenize, of_words, options.alpha, options.beta, options.gamma, options.legacy)

@@ -10,9 +10,11 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
+from loquent.core.guards import opening
+from loquent.data import content
 from loquent.errors import BadSetting
 
 PARTS = ("noun", "verb", "adj", "adv")
@@ -122,10 +124,10 @@ def places() -> list[Path]:
     return [*(Path(root) / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")), DEBIAN]
 
 
-@cache
-def load(path: Path) -> WordNet:
-    """The WordNet at a path, read once per process."""
-    return WordNet(path)
+@content.kept(4)
+def load(path: str) -> WordNet:
+    """The WordNet at a path, read again if its files have changed."""
+    return WordNet(Path(path))
 
 
 def exceptions(setting: str) -> dict[str, str]:
@@ -176,9 +178,9 @@ def _reader(path: Path) -> Callable[[str], bytes]:
 
     def read(name: str) -> bytes:
         if path.is_dir():
-            return (path / name).read_bytes()
+            return opening.whole(path / name)
         with zipfile.ZipFile(path) as archive:
-            return archive.read(files[name])
+            return opening.member(archive, files[name])
 
     return read
 

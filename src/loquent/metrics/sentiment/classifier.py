@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.guards import json_files
+from loquent.core.guards import json_files, opening
 from loquent.metrics.text import words
 
 Ints = NDArray[np.int64]
@@ -158,7 +158,8 @@ class Classifier:
         Raises:
             OSError, ValueError, KeyError: a file is missing, damaged or something else.
         """
-        head = json_files.loads((folder / "classifier.json").read_bytes())
+        head = json_files.loads(opening.whole(folder / "classifier.json"))
+        opening.check_archive(folder / "arrays.npz")
         with np.load(folder / "arrays.npz", allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         features: Features

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from loquent.core.guards import opening
 from loquent.core.metric import Context, Measured
 from loquent.core.options import takes
 from loquent.core.settings import setting
@@ -96,7 +97,7 @@ def read(path: str | Path) -> dict[str, float]:
     After a tab, further columns are ignored. A line that begins with `#` is a comment.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = opening.whole(Path(path)).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(
             f"lexicon.path = {str(path)!r} cannot be read ({type(error).__name__}). Name a file of UTF-8 text"

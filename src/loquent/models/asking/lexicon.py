@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards.opening import open_bytes, raw_lines
 from loquent.core.seeding import Key
 from loquent.core.values import digest
 from loquent.errors import BadSetting
@@ -98,9 +99,9 @@ def _read(file: Path, size: int) -> dict[str, NDArray[np.float32]]:
     """
     vectors: dict[str, NDArray[np.float32]] = {}
     try:
-        with file.open(encoding="utf-8", newline="\n") as lines:
-            for number, line in enumerate(lines, 1):
-                word, *parts = line.rstrip().split(" ")
+        with open_bytes(file) as opened:
+            for number, line in enumerate(raw_lines(opened), 1):
+                word, *parts = line.decode("utf-8").rstrip().split(" ")
                 if number == 1 and len(parts) == 1:
                     continue
                 if len(parts) != size:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
-from loquent.data import duplicates
+from loquent.data import content, duplicates
 from loquent.data.sources import SPLITS, Splits, limited
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import solvable
@@ -85,22 +83,8 @@ def load(options: RowOptions, edits: int = solvable.EDITS) -> Splits:
     Warns:
         Remark: a statement of the files stands in two splits.
     """
-    versions: files.Versions = ()
-    if options.source == "path":
-        versions = files.versions(options.path, options.appearance, options.start)
-    return _load(
-        options.source,
-        str(Path(options.path).expanduser().resolve()),
-        versions,
-        options.appearance,
-        options.start,
-        options.held_out,
-        options.exclude_unsolvable,
-        options.exclude_trivial,
-        options.drop_duplicates,
-        options.limit,
-        edits,
-    )
+    own = {field.name: getattr(options, field.name) for field in fields(RowOptions)}
+    return _load(RowOptions(**own), edits)
 
 
 def split_names(options: RowOptions) -> tuple[str, ...]:
@@ -122,25 +106,15 @@ def sentences(rows: Iterable[Row]) -> frozenset[str]:
     return frozenset(row["sentence"] for row in rows)
 
 
-@lru_cache(maxsize=16)
-def _load(
-    source: str,
-    path: str,
-    versions: files.Versions,
-    appearance: str,
-    start: str,
-    held_out: str,
-    no_unsolvable: bool,
-    no_trivial: bool,
-    drop_duplicates: bool,
-    limit: int,
-    edits: int,
-) -> Splits:
+@content.kept(16)
+def _load(options: RowOptions, edits: int) -> Splits:
+    source, appearance, start = options.source, options.appearance, options.start
     if source == "builtin":
-        splits = builtin.splits(appearance, start, held_out)
+        splits = builtin.splits(appearance, start, options.held_out)
     else:
-        read = files.splits(path, versions, appearance, start)
-        splits = duplicates.checked(read, path, drop_duplicates, ("sentence",))
+        read = files.splits(options.path, appearance, start)
+        splits = duplicates.checked(read, options.path, options.drop_duplicates, ("sentence",))
+    no_unsolvable, no_trivial = options.exclude_unsolvable, options.exclude_trivial
     unsolvable: frozenset[str] = frozenset()
     if no_unsolvable and source == "builtin" and edits == solvable.EDITS:
         unsolvable = builtin.unsolvable(appearance, start)
@@ -152,7 +126,7 @@ def _load(
         chosen = tuple(
             row for row in rows if row.id not in unsolvable and not (no_trivial and solvable.is_trivial(row))
         )
-        kept[split] = limited(chosen, limit)
+        kept[split] = limited(chosen, options.limit)
     return kept
 
 

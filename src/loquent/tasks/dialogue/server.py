@@ -86,8 +86,6 @@ async def _body(request: Request, patience: float) -> bytes:
 
 
 def _fields(request: Request, body: bytes) -> dict[str, str]:
-    if "origin" in request.headers:
-        raise Refused(403, "the request comes from a page in a browser; this server answers programs only")
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != FORM:
         raise Refused(415, f"the content type is {kind!r:.60}; it must be {FORM}")

@@ -6,6 +6,7 @@ import re
 import warnings
 from pathlib import Path
 
+from loquent.core.guards import opening
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Row
@@ -58,7 +59,7 @@ def rows(words: tuple[str, ...], split: str) -> tuple[Row, ...]:
 @content.kept(8)
 def _file(path: str) -> tuple[str, ...]:
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = opening.whole(Path(path)).decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
         why = f"the word list cannot be read ({error}); use 'builtin' or a file with one word per line"
         raise BadRow(why, file=path) from error

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards import opening
 from loquent.errors import BadRow
 from loquent.tasks.blocks.board import BOX_SIDE, COLORS, SHAPES, SIZES, Board, Box, Item, is_tower_board
 from loquent.tasks.blocks.nlvr import png
@@ -72,7 +73,7 @@ def decode_file(path: Path) -> Board:
         BadRow: the file cannot be read or shows no board; names the file.
     """
     try:
-        return decode(png.rgb(path.read_bytes()))
+        return decode(png.rgb(opening.whole(path)))
     except (OSError, ValueError) as error:
         raise BadRow(f"{error}; it must be a picture of NLVR, 400 x 100 pixels", file=path) from error
 

@@ -131,13 +131,6 @@ def splits(nlvr: Path, scratch: Path, appearance: str) -> tuple[str, ...]:
     )
 
 
-def sources(nlvr: Path, scratch: Path, appearance: str) -> set[Path]:
-    """The files that the sets of an appearance are built from; BadSetting as `splits`."""
-    folder = examples.find(nlvr)
-    statements = (published.find(scratch, appearance, "scratch", split) for split in examples.FILES)
-    return {*folder.files.values(), *folder.pictures.values(), *(file for file in statements if file)}
-
-
 def read(nlvr: Path, scratch: Path, appearance: str, split: str) -> published.PublishedFile:
     """The flip-it set of an appearance and a split, as if it were read from its published file.
 

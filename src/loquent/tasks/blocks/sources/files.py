@@ -6,11 +6,11 @@ Flip-it rows come from the flip-it files, or from NLVR's files beside those from
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from pathlib import Path
 
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.data import content
 from loquent.data.sources import Splits, draw_of
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import published
@@ -20,7 +20,6 @@ from loquent.tasks.blocks.programs.program import compile_program
 VALIDATION = 0.1  # of the training sentences
 SCRATCH, FLIP_IT = "scratch", "flip_it"
 FILE_STARTS = {SCRATCH: "scratch", FLIP_IT: "flipit"}
-Versions = tuple[tuple[str, int, int], ...]
 NAMED = {
     "COLOR": "yellow|black|blue|YELLOW|BLACK|BLUE",
     "SHAPE": "circle|square|triangle|CIRCLE|SQUARE|TRIANGLE",
@@ -63,21 +62,9 @@ def split_names(path: str, appearance: str, start: str) -> tuple[str, ...]:
     )
 
 
-def versions(path: str, appearance: str, start: str) -> Versions:
-    """Path, time of the last change in ns, and size of each file that gives rows; errors as `found`."""
-    there: set[Path] = set()
-    for place in found(path, appearance, start).values():
-        there |= {place} if place.is_file() else rebuild.sources(place, place, appearance)
-    files = sorted(file.resolve() for file in there)
-    return tuple((str(file), (stat := file.stat()).st_mtime_ns, stat.st_size) for file in files)
-
-
-@lru_cache(maxsize=8)
-def splits(path: str, versions: Versions, appearance: str, start: str) -> Splits:
+@content.kept(8)
+def splits(path: str, appearance: str, start: str) -> Splits:
     """All rows by split, with the ids PUBLISHED_SPLIT-STATEMENT.
-
-    Args:
-        versions: of the files, as `versions` gives them: rows of changed files are read again.
 
     The target of a flip-it row is the opposite of the program's value on its board, because NLVR's labels of
     training examples are noisy.

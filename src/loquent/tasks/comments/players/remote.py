@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Question
-from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, together
-from loquent.core.guards.secret import check_address, from_environment
+from loquent.core.guards.attempts import Connection
+from loquent.core.guards.endpoint import Endpoint
+from loquent.core.guards.secret import check_address
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
@@ -24,7 +25,7 @@ from loquent.tasks.comments.task import MODERATOR, VOTER
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoteOptions:
+class RemoteOptions(Connection):
     """The options of comments/remote."""
 
     model: str = setting(
@@ -32,11 +33,6 @@ class RemoteOptions:
         "are of another task, whatever the address"
     )
     url: str = setting(why="the address that classifies texts", transport=True)
-    api_key_variable: str = setting(
-        "",
-        "the environment variable with the key, which is sent as a bearer token; empty: no key",
-        transport=True,
-    )
     labels: Record = setting(
         EMPTY, "seat moderator: 0, 1 or 2 by the name of each label; empty: the names are these numbers"
     )
@@ -47,13 +43,6 @@ class RemoteOptions:
     )
     positive: str = setting("1", "seat voter: the label whose probability above 0.5 is an upvote")
     texts: int = setting(32, "the most texts of a request", low=1, transport=True)
-    timeout: float = setting(60.0, "seconds for one attempt", low=0.01, transport=True)
-    retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
-    pause: float = setting(
-        1.0, "seconds before the second attempt; doubled before each further one", low=0.0, transport=True
-    )
-    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
-    max_bytes: int = setting(1 << 20, "the most bytes of a response", low=1024, transport=True)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -71,9 +60,7 @@ class Remote(Player):
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
         chosen = self.options
-        secret = from_environment(chosen.api_key_variable)
-        headers = {"User-Agent": "loquent", **secret.headers}
-        self.endpoint = Endpoint(chosen.url, headers, chosen.timeout, chosen.max_bytes, secret)
+        self.endpoint = Endpoint(chosen.url, chosen)
         self._label = label_of(chosen.labels, f"{self.name}: {chosen.url}", chosen.independent)
 
     def texts(self, seat: str, asked: Sequence[Question]) -> list[str]:
@@ -88,21 +75,14 @@ class Remote(Player):
         parts = [comments[first : first + size] for first in range(0, len(comments), size)]
 
         async def judged(part: list[str]) -> list[Opinion]:
-            return await self._judged(part, asked[0].game)
+            return await self._judged(part, asked[0])
 
-        found = self.endpoint.wait(together(judged, parts, chosen.concurrency))
+        found = self.endpoint.each(judged, parts)
         return [of(opinion) for part in found for opinion in part]
 
-    async def _judged(self, comments: list[str], game: str) -> list[Opinion]:
-        retries = Retries(self.options.retries, self.options.pause)
-        try:
-            response = await again(
-                lambda: self.endpoint.post({"inputs": comments}),
-                retries,
-                f"{self.name} (episode {game}): {self.endpoint.url}",
-            )
-        except TooLong as error:
-            raise BrokenAgent(f"{self.name}: {self.endpoint.url}: {error}; raise max_bytes") from None
+    async def _judged(self, comments: list[str], first: Question) -> list[Opinion]:
+        who = f"{self.name} (episode {first.game}): {self.endpoint.url}"
+        response = await self.endpoint.asked(lambda: self.endpoint.post({"inputs": comments}), first.key, who)
         opinions = [_opinion(entry) for entry in response] if isinstance(response, list) else []
         if len(opinions) != len(comments) or None in opinions:
             received = self.endpoint.shown(json.dumps(response))

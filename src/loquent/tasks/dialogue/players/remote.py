@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question
-from loquent.core.guards.endpoint import Endpoint, Retries, TooLong, again, together
+from loquent.core.guards.attempts import Connection
+from loquent.core.guards.endpoint import Endpoint
 from loquent.core.guards.json_files import is_number
-from loquent.core.guards.secret import check_address, from_environment
+from loquent.core.guards.secret import check_address
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting, BrokenAgent
@@ -21,7 +22,7 @@ from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemoteOptions:
+class RemoteOptions(Connection):
     """The options of dialogue/remote."""
 
     model: str = setting(
@@ -31,23 +32,11 @@ class RemoteOptions:
     url: str = setting(
         "http://127.0.0.1:5000", "the server, without the last part of the address", transport=True
     )
-    api_key_variable: str = setting(
-        "",
-        "the environment variable with the key, which is sent as a bearer token; empty: no key",
-        transport=True,
-    )
     reward: str = setting(
         protocol.RANK,
         "seat judge: the percentile of the image's rank, or the squared error of the guess",
         choices=(protocol.RANK, protocol.REWARD),
     )
-    timeout: float = setting(60.0, "seconds for one attempt", low=0.01, transport=True)
-    retries: int = setting(4, "further attempts after a failed one", low=0, high=100, transport=True)
-    pause: float = setting(
-        1.0, "seconds before the second attempt; doubled before each further one", low=0.0, transport=True
-    )
-    concurrency: int = setting(8, "the most requests at the same time", low=1, high=1024, transport=True)
-    max_bytes: int = setting(1 << 20, "the most bytes of a response", low=1024, transport=True)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -65,17 +54,8 @@ class Remote(Player):
     def __init__(self, task: Task, options: Any = None) -> None:
         super().__init__(task, options)
         paths = {AGENT: protocol.QUESTION, ANSWERER: protocol.ANSWER, JUDGE: self.options.reward}
-        secret = from_environment(self.options.api_key_variable)
-        self.endpoints = {
-            seat: Endpoint(
-                f"{self.options.url.rstrip('/')}/{path}",
-                {"User-Agent": "loquent", **secret.headers},
-                self.options.timeout,
-                self.options.max_bytes,
-                secret,
-            )
-            for seat, path in paths.items()
-        }
+        url = self.options.url.rstrip("/")
+        self.endpoints = {seat: Endpoint(f"{url}/{path}", self.options) for seat, path in paths.items()}
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question; the requests run side by side.
@@ -84,7 +64,7 @@ class Remote(Player):
             BrokenAgent: the server failed at every attempt, or its response is no text (of a judge: no finite
                 number); the error has its address and status.
         """
-        return self.endpoints[AGENT].wait(together(self._answered, asked, self.options.concurrency))
+        return self.endpoints[AGENT].each(self._answered, asked)
 
     async def _answered(self, question: Question) -> Answer:
         return Answer(await self._ask(question, state_of(question)))
@@ -100,11 +80,8 @@ class Remote(Player):
             image = self.task.image(question.row)
         fields = protocol.fields(state.caption, state.history, state.question, image)
         who = f"{self.name} (game {question.game}): {endpoint.url}"
-        retries = Retries(self.options.retries, self.options.pause)
-        try:
-            return _text(await again(lambda: endpoint.post_form(fields), retries, who), seat, endpoint, who)
-        except TooLong as error:
-            raise BrokenAgent(f"{who} sent {error}; raise max_bytes") from None
+        response = await endpoint.asked(lambda: endpoint.post_form(fields), question.key, who)
+        return _text(response, seat, endpoint, who)
 
     def text(self, question: Question, state: State) -> str:
         """The answer to one question."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards import opening
 from loquent.core.task import Row
 from loquent.data import content
 from loquent.errors import BadSetting, MissingExtra
@@ -77,8 +78,8 @@ def _read(path: Path, split: str, count: int) -> NDArray[np.float32]:
             raise BadSetting(f"images = {str(path)!r}: there is no {names[0]}.npy; {ADVICE}")
         try:  # mapped, so that a header that claims more than the file has takes no memory
             stored = np.load(file, mmap_mode="r", allow_pickle=False)
-            return _checked(stored, str(file), count)
-        except (ValueError, OSError, EOFError, SyntaxError) as error:
+            return _checked(stored, str(file), count, file)
+        except (ValueError, OSError, EOFError, SyntaxError, MemoryError, RecursionError) as error:
             raise BadSetting(f"{file}: it is not an array of numbers ({error}); {ADVICE}") from error
     try:
         import h5py
@@ -89,7 +90,8 @@ def _read(path: Path, split: str, count: int) -> NDArray[np.float32]:
             name = next((name for name in names if name in file), None)
             if name is None:
                 raise BadSetting(f"images = {str(path)!r}: there is no dataset {names[0]}; {ADVICE}")
-            return _checked(_own(file, name, path), f"images = {str(path)!r}: {name}", count)
+            stored = _own(file, name, path)
+            return _checked(stored, f"images = {str(path)!r}: {name}", count, path)
     except (OSError, TypeError, ValueError, KeyError, RuntimeError) as error:
         raise BadSetting(f"images = {str(path)!r}: it cannot be read ({error}); {ADVICE}") from error
 
@@ -105,7 +107,7 @@ def _own(file: Any, name: str, path: Path) -> Any:
     return found
 
 
-def _checked(stored: Any, place: str, count: int) -> NDArray[np.float32]:
+def _checked(stored: Any, place: str, count: int, file: Path) -> NDArray[np.float32]:
     """The numbers of an array whose type and shape are right, which are known before it is read."""
     if stored.dtype.kind not in "fiu" or stored.dtype.fields is not None:
         raise BadSetting(f"{place}: it is not an array of numbers but of {stored.dtype}; {ADVICE}")
@@ -114,6 +116,7 @@ def _checked(stored: Any, place: str, count: int) -> NDArray[np.float32]:
             f"{place}: images have the shape {list(stored.shape)}; there must be a row of 1 to "
             f"{MOST_NUMBERS:,} numbers for each of {count:,} dialogues"
         )
+    opening.check_expansion(4 * stored.size, file.stat().st_size)
     try:
         return np.array(stored, dtype=np.float32)
     except MemoryError as error:
