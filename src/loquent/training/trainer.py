@@ -74,7 +74,8 @@ class Trainer:
         self.actor: Any = make_actor(
             _from_policy(recipe, policy), self.task, self.key, own=policy is not None
         )
-        self.algorithm = kind(recipe.config, self.actor, key=self.key.child("algorithm"))
+        config = recipe.config.for_run(self.settings.updates, self.settings.episodes)
+        self.algorithm = kind(config, self.actor, key=self.key.child("algorithm"))
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.learner = learner.of_run(
