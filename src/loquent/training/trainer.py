@@ -152,7 +152,14 @@ class Trainer:
             self.algorithm.collected(episodes, self.rows)
             turns = turn_batch(episodes, actor.inputs, actor.actions, self.weights)
             return actor.score(turns) if self.algorithm.scored else turns
-        batch = token_batch(episodes, actor.format, self.weights, max_length=actor.context, room=actor.room)
+        batch = token_batch(
+            episodes,
+            actor.format,
+            self.weights,
+            max_length=actor.context,
+            room=actor.room,
+            side=actor.truncation_side,
+        )
         batch = batch.to(actor.device)
         with products(actor.policy):
             return score(actor, batch) if self.algorithm.scored else batch
