@@ -132,7 +132,7 @@ def test_the_prompts_of_rl4lms_word_for_word(tmp_path):
     assert row["prompt"] == "generate a sentence with: a b c."
     path = write(tmp_path / "dialogues", {"dialogues_train.txt": "u1 __eou__ u2 __eou__ u3 __eou__\n"})
     (row,) = rows(dataset="daily_dialog", source="path", path=path, context=2)
-    assert (row["prompt"], row["references"]) == ("u1<EOU>u2 <EOU>", ("u3<EOU>",))
+    assert (row["prompt"], row["references"]) == ("u1 <EOU> u2  <EOU>", (" u3 <EOU>",))
 
 
 def test_articles_and_abstracts(tmp_path):
@@ -227,10 +227,10 @@ def test_dialogues(tmp_path):
         },
     )
     first, last = rows(dataset="daily_dialog", source="path", path=path, context=2)
-    assert first["prompt"] == "Hi .<EOU>Hello . <EOU>"
-    assert first["references"] == ("How are you ?<EOU>",)
+    assert first["prompt"] == "Hi . <EOU> Hello .  <EOU>"
+    assert first["references"] == (" How are you ? <EOU>",)
     assert (first["intent"], first["emotion"]) == ((2,), (0,))
-    assert last["prompt"] == "Hello .<EOU>How are you ? <EOU>"
+    assert last["prompt"] == " Hello . <EOU> How are you ?  <EOU>"
     assert (last.id, last["intent"], last["emotion"]) == ("train-1/1", (1,), (4,))
     with pytest.raises(BadSetting, match="has no row"):  # no dialogue has more than five utterances
         rows(dataset="daily_dialog", source="path", path=path)
