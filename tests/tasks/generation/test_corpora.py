@@ -298,6 +298,21 @@ def test_the_splits_of_imdb_are_the_papers(tmp_path):
     assert (len(first["prompt"].split()), len(first["text"].split())) == (3, 6)
 
 
+ODD = "A  film\nof two  halves , I  say."  # RL4LMs: " ".join(text.split(" ")[: int(len(text.split(" ")) * 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "prompt"), [("imdb", "A  film\nof two "), ("texts", "A  film\nof two")]
+)
+def test_the_halves_of_imdb_are_counted_in_blanks(tmp_path, dataset, prompt):
+    file = write(tmp_path, {"train.jsonl": jsonl(*[{"text": f"{ODD} {i}"} for i in range(5)])})
+    for row in rows(dataset=dataset, source="path", path=file):
+        parts = row["text"].split(" ")
+        assert row["prompt"] == prompt
+        assert (row["prompt"] == " ".join(parts[: int(len(parts) * 0.5)])) == (dataset == "imdb")
+        assert row["prompt"] + row["references"][0] == row["text"]
+
+
 def test_a_constant_prompt_has_no_references():
     task = Generation(Options(dataset="constant", prompt="<|endoftext|>"))
     assert {row["prompt"] for row in task.rows("train")} == {"<|endoftext|>"}
