@@ -115,7 +115,9 @@ def test_a_schedule_without_an_end_spans_the_run(schedule):
         step_size(0, open_end)
     fixed = replace(open_end, total_steps=9)
     assert fixed.for_run(6, 20) is fixed
-    assert TRPO(schedule=schedule, critic_epochs=4, critic_minibatch=5).for_run(3, 11).total_steps == 3 * 4 * 3
+    assert (
+        TRPO(schedule=schedule, critic_epochs=4, critic_minibatch=5).for_run(3, 11).total_steps == 3 * 4 * 3
+    )
 
 
 IDLE = [  # an update has 3 gradient steps, the run 12

@@ -301,9 +301,7 @@ def test_the_splits_of_imdb_are_the_papers(tmp_path):
 ODD = "A  film\nof two  halves , I  say."  # RL4LMs: " ".join(text.split(" ")[: int(len(text.split(" ")) * 0.5)])
 
 
-@pytest.mark.parametrize(
-    ("dataset", "prompt"), [("imdb", "A  film\nof two "), ("texts", "A  film\nof two")]
-)
+@pytest.mark.parametrize(("dataset", "prompt"), [("imdb", "A  film\nof two "), ("texts", "A  film\nof two")])
 def test_the_halves_of_imdb_are_counted_in_blanks(tmp_path, dataset, prompt):
     file = write(tmp_path, {"train.jsonl": jsonl(*[{"text": f"{ODD} {i}"} for i in range(5)])})
     for row in rows(dataset=dataset, source="path", path=file):
@@ -349,7 +347,7 @@ def test_built_in_rows_are_disjoint_and_of_the_published_form(dataset):
         ({"dataset": "commongen", "source_words": 3}, "'commongen' does not read it; it reads prompt"),
         ({"dataset": "totto", "text_field": "body"}, "does not read it"),
         ({"prompt": "{text}"}, "'texts' does not read it"),
-        ({"dataset": "constant"}, "needs a prompt"),
+        ({"dataset": "constant", "source": "hub", "name": "x"}, "reads no source"),
         ({"dataset": "common_gen"}, "commongen"),
         ({"dataset": "wmt16", "context": 3}, "does not read it"),
         ({"dataset": "totto", "path": "x"}, "belongs to a source of kind 'path'"),

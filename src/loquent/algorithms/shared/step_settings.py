@@ -96,7 +96,9 @@ class StepSettings(AlgorithmConfig):
         """Which settings are a schedule over all updates, as a phrase for errors; "" if none is."""
         if self.schedule == "constant" or self.total_steps:
             return ""
-        return f"schedule = {self.schedule!r} with total_steps = 0 (the learning rate falls over the whole run)"
+        return (
+            f"schedule = {self.schedule!r} with total_steps = 0 (the learning rate falls over the whole run)"
+        )
 
 
 def step_size(step: int, settings: StepSettings) -> float:

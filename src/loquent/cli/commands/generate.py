@@ -55,9 +55,7 @@ def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) ->
     if not isinstance(agent, LanguageModelAgent):
         return
     side = agent.decoding.truncation_side
-    fits = [
-        agent.format.fit(instruction, turns, "agent", agent.room, side) for instruction, turns in prompts
-    ]
+    fits = [agent.format.fit(instruction, turns, "agent", agent.room, side) for instruction, turns in prompts]
     cut = [
         (turns[fit.first].text, fit)
         for fit, (_, turns) in zip(fits, prompts, strict=True)

@@ -183,9 +183,7 @@ class Format(ABC):
         """The text of an answer from a server, without the white space that a template writes before it."""
         return text.removeprefix(self._lead)
 
-    def fit(
-        self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left"
-    ) -> Fit:
+    def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left") -> Fit:
         """The turns that a prompt of at most `room` ids keeps.
 
         Whole turns are dropped, oldest first, until the rest begins with an observation and fits. The
@@ -222,9 +220,7 @@ class Format(ABC):
         kept = text + spare
         return Fit(newest, slice(kept) if side == "right" else slice(-kept, None), -spare)
 
-    def write(
-        self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
-    ) -> Written:
+    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
         """The row of these turns; of the first turn's text the ids `keep` are written, or all."""
         start = self._head(instruction, turns, seat)
         pen = _Pen(start.open, start.fresh, start.lead)

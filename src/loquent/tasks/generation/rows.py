@@ -53,7 +53,7 @@ class Options:
     prompt: str = setting(
         "",
         "the form of the prompts of a dataset, with its parts in braces; empty: the published one. For the "
-        "dataset constant: the prompt itself",
+        "dataset constant: the prompt itself, or with an empty one the model's start token alone",
     )
     source_words: int = setting(
         0, "the most words of the article, summary, table or sentence in a prompt; 0: all of them", low=0
@@ -104,8 +104,8 @@ class Options:
                 )
         if entry and self.prompt:
             check_prompt(self.prompt, entry.parts)
-        if self.dataset == CONSTANT and (self.source != "builtin" or not self.prompt):
-            raise BadSetting("the dataset 'constant' needs a prompt, and reads no source; set prompt alone")
+        if self.dataset == CONSTANT and self.source != "builtin":
+            raise BadSetting("the dataset 'constant' reads no source; set prompt alone")
         _ = self.text_source
 
     @property
