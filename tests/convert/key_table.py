@@ -1,4 +1,4 @@
-"""What becomes of each key of RL4LMs' files, as a table: its value there, its setting and value here, the remark.
+"""What becomes of each key of RL4LMs' files, as a table: value there, setting and value here, remark.
 
 python tests/convert/key_table.py FILE.yml ... > table.md
 """

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -63,6 +65,32 @@ def test_the_loss_of_pairs_by_hand():
     value.backward()  # the derivative by r(chosen) is - sigmoid(r(rejected) - r(chosen))
     surprise = 1 / (1 + math.exp(1))
     assert logits.grad[:, 0].tolist() == pytest.approx([-surprise / 2, -0.25, surprise / 2, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("margins", "centre"), [(None, None), ([0.5, 0.0, -1.0], None), ([0.5, 0.0, 2.0], 0.01)]
+)
+def test_the_loss_is_that_of_trls_trainer(margins, centre):
+    """TRL's own `compute_loss`, called on given outputs."""
+    trl = pytest.importorskip("trl")
+    rewards = torch.tensor([[2.0], [0.5], [-1.0], [1.0], [0.75], [3.0]])
+    tensors = {"attention_mask": torch.ones(6, 1, dtype=torch.int64)}
+    tensors |= {} if margins is None else {"margin": torch.tensor(margins)}
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(center_rewards_coefficient=centre),
+        accelerator=SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x),
+        _metrics={"train": defaultdict(list)},
+        _total_train_tokens=0,
+        _tp_size=1,
+    )
+
+    class Given(torch.nn.Module):
+        def forward(self, **inputs):
+            return SimpleNamespace(logits=rewards)
+
+    theirs = trl.RewardTrainer.compute_loss(trainer, Given(), tensors)
+    ours = losses.loss(rewards, "bradley_terry", torch.tensor(margins or [0.0] * 3), centre or 0.0)
+    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
 
 
 def test_the_loss_of_labels_by_hand():

@@ -160,8 +160,8 @@ def _mask(source: Source) -> dict[str, Any]:
     source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", own if mode == "topk" else "")
     section["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
     frozen = (
-        "the released code never updates its mask, and masks in evaluation too; algorithm.preset: rl4lms does "
-        "the same"
+        "the released code never updates its mask, and masks in evaluation too; algorithm.preset: "
+        "rl4lms does the same"
     )
     source.taken(f"{key}.target_update_iterations", "algorithm.mu", frozen)
     section["min_keep"] = max(1, source.get(f"{key}.min_tokens_to_keep", int, 100))

@@ -168,7 +168,7 @@ def _prompts(source: Source) -> dict[str, Any]:
 
 
 def _learned_prompts(source: Source) -> dict[str, Any]:
-    """The cut of the texts that are learned from: where the tokenizer itself cuts, whatever max_length says."""
+    """The cut of the texts that are learned from: where the tokenizer itself cuts, not at max_length."""
     side, key = _side(source, "tokenizer.truncation_side"), "tokenizer.max_length"
     source.taken("tokenizer.truncation_side", "decoding.truncation_side")
     if not encoder_decoder(source):

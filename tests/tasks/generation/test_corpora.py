@@ -298,7 +298,7 @@ def test_the_splits_of_imdb_are_the_papers(tmp_path):
     assert (len(first["prompt"].split()), len(first["text"].split())) == (3, 6)
 
 
-ODD = "A  film\nof two  halves , I  say."  # RL4LMs: " ".join(text.split(" ")[: int(len(text.split(" ")) * 0.5)])
+ODD = "A  film\nof two  halves , I  say."
 
 
 @pytest.mark.parametrize(("dataset", "prompt"), [("imdb", "A  film\nof two "), ("texts", "A  film\nof two")])

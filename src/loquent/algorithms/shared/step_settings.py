@@ -88,7 +88,7 @@ class StepSettings(AlgorithmConfig):
             return ""
         return (
             f"schedule = {self.schedule!r} with total_steps = {self.total_steps} and floor = 0: the learning "
-            f"rate is 0 after update {math.ceil(self.total_steps / each)} of {updates}, because an update has "
+            f"rate is 0 after update {math.ceil(self.total_steps / each)} of {updates}, as an update has "
             f"{each} gradient steps; set total_steps to 0 for the whole run, or floor above 0"
         )
 
@@ -96,13 +96,11 @@ class StepSettings(AlgorithmConfig):
         """Which settings are a schedule over all updates, as a phrase for errors; "" if none is."""
         if self.schedule == "constant" or self.total_steps:
             return ""
-        return (
-            f"schedule = {self.schedule!r} with total_steps = 0 (the learning rate falls over the whole run)"
-        )
+        return f"schedule = {self.schedule!r} with total_steps = 0 (the rate falls over the whole run)"
 
 
 def step_size(step: int, settings: StepSettings) -> float:
-    """The learning rate of gradient step `step`, counted from 0; BadSetting if the schedule has no end."""
+    """The learning rate of gradient step `step`, from 0; BadSetting if the schedule has no end."""
     peak, warmup, total = settings.learning_rate, settings.warmup, settings.total_steps
     if step < warmup:
         return peak * (step + 1) / warmup
@@ -110,8 +108,8 @@ def step_size(step: int, settings: StepSettings) -> float:
         return peak
     if not total:
         raise BadSetting(
-            f"Config.total_steps = 0 with schedule = {settings.schedule!r} outside a run; set it to the number "
-            "of gradient steps, or take Config.for_run(updates, episodes)"
+            f"Config.total_steps = 0 with schedule = {settings.schedule!r} outside a run; set it to the "
+            "number of gradient steps, or take Config.for_run(updates, episodes)"
         )
     if settings.schedule == "linear":
         share = max(0, total - step) / (total - warmup)

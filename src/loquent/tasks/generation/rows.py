@@ -170,7 +170,7 @@ def _loaded(options: Options) -> Splits:
 
 
 def ends_of_words(text: str, blanks: bool = False) -> list[int]:
-    """Where the words of a text end: at white space, or with `blanks` at every blank, as RL4LMs splits IMDB."""
+    """Where words end: at white space, or with `blanks` at every blank, as RL4LMs splits IMDB."""
     if blanks:
         return [*(match.start() for match in re.finditer(" ", text)), len(text)]
     return [match.end() for match in re.finditer(r"\S+", text)]

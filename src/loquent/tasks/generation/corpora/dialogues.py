@@ -3,7 +3,7 @@
 The published files hold a dialogue a line, utterances ended by `__eou__`; beside them stand files of the acts
 (1 inform, 2 question, 3 directive, 4 commissive) and the emotions. A record of the hub has `dialog`, `act`
 and `emotion`. Utterance i of a dialogue is a row if `context` utterances stand before it. Utterances keep the
-white space around them, as in RL4LMs: "Hi . __eou__ Hello . __eou__" has the utterances "Hi . " and " Hello . ".
+white space around them, as in RL4LMs: "Hi . __eou__ Hello . __eou__" has "Hi . " and " Hello . ".
 """
 
 from __future__ import annotations
