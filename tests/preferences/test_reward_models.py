@@ -2,9 +2,7 @@
 
 import json
 import math
-from collections import defaultdict
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -67,30 +65,28 @@ def test_the_loss_of_pairs_by_hand():
     assert logits.grad[:, 0].tolist() == pytest.approx([-surprise / 2, -0.25, surprise / 2, 0.25])
 
 
-@pytest.mark.parametrize(
-    ("margins", "centre"), [(None, None), ([0.5, 0.0, -1.0], None), ([0.5, 0.0, 2.0], 0.01)]
-)
-def test_the_loss_is_that_of_trls_trainer(margins, centre):
-    """TRL's own `compute_loss`, called on given outputs."""
-    trl = pytest.importorskip("trl")
-    rewards = torch.tensor([[2.0], [0.5], [-1.0], [1.0], [0.75], [3.0]])
-    tensors = {"attention_mask": torch.ones(6, 1, dtype=torch.int64)}
-    tensors |= {} if margins is None else {"margin": torch.tensor(margins)}
-    trainer = SimpleNamespace(
-        args=SimpleNamespace(center_rewards_coefficient=centre),
-        accelerator=SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x),
-        _metrics={"train": defaultdict(list)},
-        _total_train_tokens=0,
-        _tp_size=1,
-    )
+TRL = [  # RewardTrainer.compute_loss of TRL 1.16.0 on these rewards
+    ([0.0, 0.0, 0.0], 0.0, 1.7191170117716252),
+    ([0.5, 0.0, -1.0], 0.0, 1.4495345852108974),
+    ([0.5, 0.0, 2.0], 0.01, 2.4827056963988934),
+]
 
-    class Given(torch.nn.Module):
-        def forward(self, **inputs):
-            return SimpleNamespace(logits=rewards)
 
-    theirs = trl.RewardTrainer.compute_loss(trainer, Given(), tensors)
-    ours = losses.loss(rewards, "bradley_terry", torch.tensor(margins or [0.0] * 3), centre or 0.0)
-    assert ours.item() == pytest.approx(theirs.item(), rel=1e-6)
+@pytest.mark.parametrize(("margins", "centre", "expected"), TRL)
+def test_the_loss_is_that_of_trls_trainer(margins, centre, expected):
+    rewards = torch.tensor([[2.0], [0.5], [-1.0], [1.0], [0.75], [3.0]], dtype=torch.float64)
+    ours = losses.loss(rewards, "bradley_terry", torch.tensor(margins, dtype=torch.float64), centre)
+    assert ours.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_margins_and_centring_belong_to_bradley_terry(tmp_path):
+    with pytest.raises(BadSetting, match=r"center_rewards_coefficient = 0\.1 with objective = good_bad"):
+        replace(TINY, objective="good_bad", center_rewards_coefficient=0.1)
+    liked = likings()
+    wide = replace(liked, pairs=tuple(replace(pair, margin=1.0) for pair in liked.pairs))
+    with pytest.raises(BadSetting, match="the pairs have a margin, and objective = good_bad has none"):
+        training.train(wide, replace(TINY, objective="good_bad"), tmp_path / "labels")
+    assert wide.digest != liked.digest
 
 
 def test_the_loss_of_labels_by_hand():

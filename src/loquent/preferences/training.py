@@ -28,8 +28,9 @@ from loquent.machine.identity import machine
 from loquent.metrics.semantic.preference_model import BRADLEY_TERRY, NOTE
 from loquent.metrics.text import judged
 from loquent.preferences import checkpoint, losses, network
+from loquent.preferences.chosen import Pair
 from loquent.preferences.measuring import Quality, Scored, quality
-from loquent.preferences.pairs import Division, Pair, Pairs, divided
+from loquent.preferences.pairs import Division, Pairs, divided
 from loquent.preferences.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, dropping, evaluating, save
 
