@@ -1,16 +1,18 @@
 """The gradient step by hand: its divisor, passes, schedule, veto and state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from torch import nn
 
+from loquent.algorithms.imitation.supervised import Config as Supervised
+from loquent.algorithms.policy_gradient.trpo import Config as TRPO
 from loquent.algorithms.shared.gradient_step import GradientStep, Loss
 from loquent.algorithms.shared.optimization import Means, trainable
-from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.algorithms.shared.step_settings import StepSettings, step_size
 from loquent.core.seeding import Key
-from loquent.errors import BadCheckpoint, LoquentError
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 
 
 @dataclass
@@ -95,6 +97,45 @@ def test_a_schedule_counts_gradient_steps(schedule, rates):
         taken.append((before - module.weight.item()) / 4.0)
         assert step.rate == taken[-1]
     assert taken == rates
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_a_schedule_without_an_end_spans_the_run(schedule):
+    """transformers.Trainer: the rate falls until the last of epochs x steps, and is above 0 there."""
+    open_end = Supervised(schedule=schedule, learning_rate=1.0, epochs=2, minibatch=8)
+    whole = open_end.for_run(updates=6, episodes=20)
+    assert whole.total_steps == 6 * 2 * 3
+    assert 0 < step_size(35, whole) < step_size(34, whole)
+    assert step_size(36, whole) == 0
+    assert open_end.for_run(7, 20).total_steps == 42
+    assert "total_steps = 0" in open_end.spread_over_run()
+    assert whole.spread_over_run() == ""
+    assert replace(open_end, warmup=50).for_run(6, 20).total_steps == 51, "a warm-up longer than the run"
+    with pytest.raises(BadSetting, match="outside a run"):
+        step_size(0, open_end)
+    fixed = replace(open_end, total_steps=9)
+    assert fixed.for_run(6, 20) is fixed
+    assert (
+        TRPO(schedule=schedule, critic_epochs=4, critic_minibatch=5).for_run(3, 11).total_steps == 3 * 4 * 3
+    )
+
+
+IDLE = [  # an update has 3 gradient steps, the run 12
+    ({"total_steps": 9}, "0 after update 3 of 4"),
+    ({"total_steps": 2}, "0 after update 1 of 4"),
+    ({"total_steps": 10}, ""),
+    ({"total_steps": 0}, ""),
+    ({"total_steps": 9, "floor": 0.1}, ""),
+    ({"total_steps": 9, "schedule": "constant"}, ""),
+    ({"learning_rate": 0.0}, "learning_rate = 0: no update"),
+]
+
+
+@pytest.mark.parametrize(("settings", "says"), IDLE)
+def test_updates_that_change_nothing_are_named(settings, says):
+    config = Supervised(**{"schedule": "cosine", "learning_rate": 1.0, "minibatch": 8} | settings)
+    reason = config.idle(updates=4, episodes=20)
+    assert says in reason if says else reason == ""
 
 
 def test_its_state_goes_on_to_the_bit_and_an_odd_one_is_refused():

@@ -130,8 +130,8 @@ def test_the_schedule():
         [0.5, 1.0, 1.0, 0.8828427, 0.6, 0.2, 0.2]
     )
     assert step_size(3, cosine) != pytest.approx(0.75)  # it is no straight line
-    with pytest.raises(BadSetting, match="total_steps"):
-        Config(schedule="cosine")
+    with pytest.raises(BadSetting, match="total_steps = 2"):
+        Config(schedule="cosine", warmup=2, total_steps=2)
     model = actor()
     algorithm = Supervised(Config(**{**QUICK, "learning_rate": 1.0}, warmup=100), model)
     # two steps of a hundred

@@ -115,7 +115,7 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
         50,
         48,
         48,
-        64,
+        65,  # with the start token
     )
     assert (made.evaluation.live, made.evaluation.top_k) == (256, 50)
     training = made.training
@@ -133,12 +133,14 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
         == "lvwerra/distilbert-imdb"
     )
     assert set(made.metrics) == {"sentiment", "perplexity", "diversity"}
-    assert (made.options.source, made.options.name, made.options.horizon, made.options.prompt_fraction) == (
+    options = made.options
+    assert (options.dataset, options.source, options.horizon, options.prompt_fraction) == (
+        "imdb",
         "hub",
-        "stanfordnlp/imdb",
         "terminal",
         0.5,
     )
+    assert made.metrics["perplexity"]["field"] == "text", "the references of RL4LMs are whole reviews"
     assert any("metrics[3]" in note.key and "spice needs jar" in note.why for note in found.reported)
     assert all("# " in line for line in found.text.splitlines()[: 2 + len(found.reported)])
 
@@ -231,7 +233,7 @@ def _why(found):
 
 def test_a_schedule_that_was_not_set_is_said(tmp_path):
     found, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type: constant, ", ""))
-    assert made.config.schedule == "cosine"
+    assert made.config.schedule == "linear"
     assert (
         "was not set: Hugging Face then comes down linearly"
         in _why(found)["alg.training_args.lr_scheduler_type"]
@@ -320,7 +322,8 @@ def test_a_supervised_file(tmp_path):
     )
     # ten epochs of 10,000 positive reviews
     assert (made.training.updates, made.training.only["label"]) == (6250, 1)
-    assert made.decoding.max_prompt_tokens == 64
+    assert (made.decoding.max_prompt_tokens, made.evaluation.max_prompt_tokens) == (0, 65)
+    assert (made.training.evaluate_every, made.training.checkpoint_every) == (500, 500)
     assert any(note.key.endswith("save_total_limit") for note in found.reported)
 
 
@@ -355,7 +358,8 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert "encoder-decoder" in why["alg.policy.id"]
     assert "first of 2 values" in why["reward_fn.values"]
     assert made.rewards["meteor"]["weight"] == 1.0
-    assert "loses its oldest tokens" in why["env.args.prompt_truncation_side"]
+    assert (made.decoding.truncation_side, made.decoding.max_prompt_tokens) == ("right", 20)
+    assert "on the left" in why["alg.policy.args.prompt_truncation_side"]
     assert "before 50 had no reward" in why["env.args.max_episode_length"]
     assert "nearest: learning_rate" in why["alg.args.learnign_rate"]
     assert "no length_penalty" in why["alg.policy.args.generation_kwargs.length_penalty"]
@@ -796,12 +800,13 @@ def test_defaults_that_differ_and_a_device_that_is_not_here_are_said(tmp_path):
 @pytest.mark.parametrize(
     ("more", "updates", "warmup"),
     [
-        ("warmup_ratio: 0.1, warmup_steps: 7, max_steps: 90", 90, 7),
-        ("warmup_ratio: 0.101, max_steps: 90", 90, 10),
+        ("warmup_ratio: 0.1, warmup_steps: 7, max_steps: 90, lr_scheduler_type: linear", 90, 7),
+        ("warmup_ratio: 0.101, max_steps: 90, lr_scheduler_type: constant_with_warmup", 90, 10),
+        ("warmup_steps: 7, max_steps: 90, lr_scheduler_type: constant", 90, 0),  # has no warm-up there
     ],
 )
 def test_steps_go_before_shares_and_epochs(tmp_path, more, updates, warmup):
-    _, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type:", f"{more}, lr_scheduler_type:"))
+    _, made = converted(tmp_path, SUPERVISED.replace("lr_scheduler_type: constant", more))
     assert (made.training.updates, made.config.warmup) == (updates, warmup)
 
 

@@ -6,6 +6,7 @@ import copy
 import re
 from pathlib import Path
 
+import key_table
 import pytest
 import yaml
 
@@ -20,14 +21,14 @@ COUNTS = {
     "files": 44,
     "as they are": 42,
     "with --accept-changes": 2,
-    "trainable as they are": 23,
+    "trainable as they are": 24,
     "need rows": 20,
     "train an encoder-decoder": 28,
 }
 ROWS = {  # by folder: the dataset, its source, and whether its files are missing
     "common_gen": ("commongen", "path", True),
     "dialog": ("daily_dialog", "path", True),
-    "imdb_text_continuation": ("texts", "hub", False),
+    "imdb_text_continuation": ("imdb", "hub", False),
     "iwslt2017": ("iwslt2017", "path", True),
     "narrative_qa": ("narrative_qa", "hub", False),
     "summarization": ("cnn_daily_mail", "hub", False),
@@ -86,25 +87,90 @@ def test_each_file_is_converted_and_loadable_and_names_exactly_what_is_missing(o
         made = recipes.load(tmp_path / "made.yaml")
         dataset, source, absent = ROWS[file.parent.name]
         assert (made.options.dataset, made.options.source) == (dataset, source), name
-        updates = made.algorithm == "supervised" and dataset != "texts"
+        updates = made.algorithm == "supervised" and dataset not in ("imdb", "cnn_daily_mail")
         preferences = ["rewards.concept_preference.path"] * ("concept_preference" in made.rewards)
         missing = ["task.path"] * absent + ["training.updates"] * updates + preferences
         assert [note.target for note in found.missing] == missing, name
         assert [note.key for note in found.changed] == CHANGED.get(name, []), name
 
 
-def test_a_prompt_that_is_cut_on_the_right_loses_the_end_of_its_text(originals):
-    """On the left NarrativeQA loses its question."""
-    words = {}
-    for file in sorted(originals.glob("*/*ppo*.yml")):
-        found = rl4lms.convert(file, accept_changes=True)
-        words.setdefault(file.parent.name, set()).add(
-            yaml.safe_load(found.text)["task"].get("source_words", 0)
-        )
-    assert words["narrative_qa"] == {338}
-    assert words["summarization"] == {348}
-    assert (words["totto"], words["iwslt2017"]) == ({189}, {84})
-    assert words["common_gen"] == words["dialog"] == {0}
+CUTS = {  # in learning and in evaluation: the most tokens of a prompt, and the side of the cut
+    "common_gen/t5_nlpo": (15, "left", 15, "left"),
+    "common_gen/t5_ppo": (20, "right", 20, "right"),
+    "common_gen/t5_supervised": (512, "right", 512, "right"),
+    "dialog/gpt2_ppo": (129, "left", 129, "left"),  # 128 and the start token
+    "dialog/gpt2_supervised": (0, "left", 129, "left"),
+    "imdb_text_continuation/gpt2_nlpo": (65, "left", 65, "left"),
+    "imdb_text_continuation/gpt2_supervised": (0, "left", 65, "left"),
+    "iwslt2017/t5_supervised": (512, "left", 512, "left"),
+    "narrative_qa/t5_nlpo": (512, "right", 512, "right"),
+    "narrative_qa/t5_ppo": (512, "right", 512, "right"),
+    "summarization/t5_supervised": (512, "right", 512, "right"),
+    "summarization/t5_ppo": (512, "right", 512, "right"),
+    "totto/t5_nlpo": (512, "left", 512, "left"),  # RL4LMs' environment does not read the tokenizer's side
+    "totto/t5_nlpo_on_supervised": (512, "left", 512, "left"),
+    "totto/t5_ppo": (512, "left", 512, "left"),
+    "totto/t5_ppo_on_supervised": (512, "left", 512, "left"),
+    "totto/t5_supervised": (512, "right", 512, "right"),
+}
+
+
+@pytest.mark.parametrize(("name", "cuts"), CUTS.items(), ids=CUTS)
+def test_prompts_are_cut_where_rl4lms_cuts_them(originals, tmp_path, name, cuts):
+    (tmp_path / "made.yaml").write_text(rl4lms.convert(originals / f"{name}.yml", accept_changes=True).text)
+    made = recipes.load(tmp_path / "made.yaml")
+    sides = [(each.max_prompt_tokens, each.truncation_side) for each in (made.decoding, made.evaluation)]
+    assert (*sides[0], *sides[1]) == cuts
+    assert made.resolved()["task"].get("source_words", 0) == 0
+
+
+NAMED = {  # keys whose value has another name here
+    "do_sample": [(True, "sample")],
+    "num_beams": [(1, "sample")],
+    "mask_type": [("learned_top_p", 0)],
+    "lr_scheduler_type": [("constant_with_warmup", "constant")],
+    "language": [("en", "roberta-large"), ("de", "bert-base-multilingual-cased")],
+    "rouge_type": [("rouge1", "rouge/rouge1")],
+    "use_text_from_meta_data": [(True, "text")],
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_each_key_has_its_value_in_the_recipe_or_a_remark(originals, file):
+    """One note for each key; the setting that it names is in the recipe, with the value of the file."""
+    different = []
+    for key, value, settings, remark, _ in key_table.table(originals / file):
+        name = key.rpartition(".")[2]
+        same = any(item == value or (value, item) in NAMED.get(name, ()) for item in settings.values())
+        inside = any(isinstance(item, str) and str(value) in item for item in settings.values())
+        if not (same or remark or name == "id" or (inside and "datapool" in key)):
+            different.append((key, value, settings))
+    assert different == []
+
+
+def learned(made, *names):
+    return [getattr(made.config, name) for name in names]
+
+
+def test_what_an_optimizer_and_a_schedule_are(originals, tmp_path):
+    """PPO and NLPO learn by AdamW; TRPO's critic has no clipping; a schedule spans the epochs."""
+    kinds = {"gpt2_ppo": "adamw", "gpt2_nlpo": "adamw", "gpt2_trpo": "adamw", "gpt2_a2c": "rmsprop"}
+    folder = originals / "synthetic_generate_increasing_numbers"
+    for name, optimizer in kinds.items():
+        (tmp_path / "made.yaml").write_text(rl4lms.convert(folder / f"{name}.yml").text)
+        made = recipes.load(tmp_path / "made.yaml")
+        assert learned(made, "optimizer") == [optimizer], name
+        assert learned(made, "max_grad_norm") == [None if name == "gpt2_trpo" else 0.5], name
+        assert made.options.prompt == "", "the end token of GPT-2 alone is its start token"
+        assert (made.training.evaluate_first, made.training.final_episodes) == (True, 50)
+    for name, steps in (("summarization", 35_890), ("common_gen", 50)):
+        text = rl4lms.convert(originals / name / "t5_supervised.yml").text
+        (tmp_path / "made.yaml").write_text(text)
+        made = recipes.load(tmp_path / "made.yaml")
+        assert learned(made, "schedule", "total_steps") == ["cosine", 0]
+        training = made.training
+        assert made.config.for_run(training.updates, training.episodes).total_steps == steps
+        assert made.config.idle(training.updates, training.episodes) == ""
 
 
 def test_the_page_has_the_counts():

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from test_format import format_of, ids_of, said, told
 from test_tokens import episode
-from tokenizers_for_tests import MARKERS, ilql_byte_level, wordle_characters
+from tokenizers_for_tests import MARKERS, byte_level, ilql_byte_level, wordle_characters
 
 from loquent.core.values import Record
+from loquent.models.format.ilql import Ilql
 from loquent.models.tokens.batch import positions, token_batch
 from loquent.models.tokens.utterances import utterances
 
@@ -136,3 +137,19 @@ def test_by_tokenising_the_whole_string_a_boundary_would_be_made(text):
     assert set(shared(text, add_special_tokens=False)["input_ids"]) & {
         shared.get_vocab()[name] for name in MARKERS
     }
+
+
+def test_stop_is_an_action_of_one_token_as_released():
+    """Spec 3.4: the tokenizer of dialogues has the token `<stop>`, which ends a game as an answer's text."""
+    format = Ilql(byte_level(*MARKERS, "<stop>"))
+    stop = format.encoder._rest.token_to_id("<stop>")
+    assert format.answer("<stop>") == (stop, *format.end)
+    assert format.text(format.answer("<stop>"), before=(stop,)) == "<stop>"
+    answer = format.answer("enough <stop>")
+    assert answer.count(stop) == 1
+    assert format.text(answer) == "enough <stop>"
+    row = whole(format, told("CAPTION"), said("<stop>"), ended="stopped")
+    assert format.encoder._rest.decode(row, skip_special_tokens=False) == "<s>CAPTION</s><stop></a></eod>"
+    without = format_of(BYTES)  # a tokenizer without the token writes its characters
+    assert without.text(without.answer("<stop>")) == "<stop>"
+    assert len(without.answer("<stop>")) > 2

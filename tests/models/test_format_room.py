@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_format import format_of, ids_of, said, told
+from test_tokens import episode
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
 
+from loquent.core.values import Record
 from loquent.errors import BadModel
-from loquent.models.format.names import Fit
+from loquent.models.format.names import Fit, Pair, Plain
+from loquent.models.tokens.batch import token_batch
+from loquent.pretrained.pairs import sides
 
 LETTERS = "abcdefgh"
 
@@ -59,11 +65,39 @@ def test_the_oldest_ids_of_a_newest_observation_that_is_too_long_are_cut():
     turns = [told("a"), said("A"), told("0123456789")]
     ids, first = format.prompt("", turns, "agent", 5)
     assert (decoded(format, ids), first) == ("<|end|>6789", 2)
-    assert format.fit("", turns, "agent", 5) == Fit(first=2, keep=4, cut=6)
+    assert format.fit("", turns, "agent", 5) == Fit(first=2, keep=slice(-4, None), cut=6)
+    assert format.fit("", turns, "agent", 5, "right") == Fit(first=2, keep=slice(4), cut=6)
+    assert decoded(format, format.prompt("", turns, "agent", 5, "right")[0]) == "<|end|>0123"
     chat = format_of("chat")
     ids, first = chat.prompt("", turns, "agent", len(chat.prompt("", [told("x")], "agent", 999)[0]) + 2)
     # the markers around it stay
     assert decoded(chat, ids) == "<|im_start|>user\n789<|im_end|>\n<|im_start|>assistant\n"
+    ids = chat.prompt("", turns, "agent", len(ids), "right")[0]
+    assert decoded(chat, ids) == "<|im_start|>user\n012<|im_end|>\n<|im_start|>assistant\n"
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("pair", [False, True], ids=["Llama", "T5"])
+def test_a_prompt_is_cut_as_the_tokenizer_itself_cuts_it(beside, side, pair):
+    """In decoding and in learning; T5's tokenizer writes an end token after a text, Llama's a start token."""
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(beside / "models" / "stories260K")
+    tokenizer.truncation_side = side
+    if pair:
+        template = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)])
+        tokenizer.backend_tokenizer.post_processor = template
+    format = Pair(tokenizer, (3,)) if pair else Plain(tokenizer)
+    text = "Summarize: Once upon a time, there was a girl.  She had 3 dogs\nand a cat."
+    turns = (told(text), said("the end"))
+    whole = len(tokenizer(text)["input_ids"])
+    for room in range(2, whole + 3):
+        expected = tokenizer(text, max_length=room, truncation=True)["input_ids"]
+        assert len(expected) == min(room, whole)
+        prompt = format.prompt("", turns[:1], "agent", room, side)[0]
+        assert (sides(prompt)[0] if pair else list(prompt)) == expected
+        batch = token_batch([episode(*turns)], format, Record(), max_length=999, room=room, side=side)
+        assert batch.tokens[0].tolist()[: len(prompt)] == list(prompt)
+        assert batch.cut == whole - len(expected)
 
 
 @pytest.mark.parametrize(

@@ -100,3 +100,44 @@ def test_a_question_is_chosen_and_few_pairs_are_refused(tmp_path):
     one_prompt = [one | {"prompt": "p"} for one in many(20)]
     with pytest.raises(BadSetting, match="of 20 pairs with 1 prompts, 0 are left"):
         pairs.divided(pairs.read([written(tmp_path / "one.jsonl", one_prompt)]).pairs, 0.2)
+
+
+MESSAGE = {"role": "user", "content": "why?"}
+SAYS = [{"role": "assistant", "content": text} for text in ("because", "no")]
+CHOSEN = [
+    ({"chosen": "a b", "rejected": "a c"}, ("", "a b", "a c", 0.0)),
+    ({"prompt": "q ", "chosen": "b", "rejected": "c", "margin": 1.5}, ("q ", "b", "c", 1.5)),
+    ({"chosen": [MESSAGE, SAYS[0]], "rejected": [MESSAGE, SAYS[1]]}, ("why?", "because", "no", 0.0)),
+    ({"prompt": [MESSAGE], "chosen": SAYS[:1], "rejected": SAYS[1:]}, ("why?", "because", "no", 0.0)),
+]
+
+
+@pytest.mark.parametrize(("record", "pair"), CHOSEN)
+def test_chosen_and_rejected_are_read(tmp_path, record, pair):
+    (found,) = pairs.read([written(tmp_path / "pairs.jsonl", [record])]).pairs
+    assert (found.prompt, found.chosen, found.rejected, found.margin) == pair
+
+
+BAD = [
+    ({"chosen": "a"}, "`rejected` holds None"),
+    ({"chosen": "a", "rejected": [1]}, "`rejected` holds"),
+    ({"chosen": "a", "rejected": "b", "margin": "x"}, "`margin` holds 'x'"),
+    ({"chosen": [], "rejected": "b"}, "`chosen` holds"),
+]
+
+
+@pytest.mark.parametrize(("record", "says"), BAD)
+def test_a_bad_pair_is_named_with_its_place(tmp_path, record, says):
+    with pytest.raises(BadRow, match=f"bad.jsonl.*2.*{says}"):
+        pairs.read([written(tmp_path / "bad.jsonl", [CHOSEN[0][0], record])])
+
+
+def test_texts_that_repeat_are_kept_if_one_says_so(tmp_path):
+    """400 pairs of four templates: nearly all share a text with a held-out pair."""
+    records = [{"prompt": f"p{i}", "chosen": f"good {i % 4}", "rejected": f"bad {i % 4}"} for i in range(400)]
+    found = pairs.read([written(tmp_path / "pairs.jsonl", records)]).pairs
+    with pytest.raises(BadSetting, match="shared_texts=keep"):
+        pairs.divided(found, 0.2)
+    kept = pairs.divided(found, 0.2, "keep")
+    assert (len(kept.training), len(kept.held_out), kept.left_out) == (320, 80, 0)
+    assert not {one.prompt for one in kept.training} & {one.prompt for one in kept.held_out}

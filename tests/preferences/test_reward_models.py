@@ -65,6 +65,30 @@ def test_the_loss_of_pairs_by_hand():
     assert logits.grad[:, 0].tolist() == pytest.approx([-surprise / 2, -0.25, surprise / 2, 0.25])
 
 
+TRL = [  # RewardTrainer.compute_loss of TRL 1.16.0 on these rewards
+    ([0.0, 0.0, 0.0], 0.0, 1.7191170117716252),
+    ([0.5, 0.0, -1.0], 0.0, 1.4495345852108974),
+    ([0.5, 0.0, 2.0], 0.01, 2.4827056963988934),
+]
+
+
+@pytest.mark.parametrize(("margins", "centre", "expected"), TRL)
+def test_the_loss_is_that_of_trls_trainer(margins, centre, expected):
+    rewards = torch.tensor([[2.0], [0.5], [-1.0], [1.0], [0.75], [3.0]], dtype=torch.float64)
+    ours = losses.loss(rewards, "bradley_terry", torch.tensor(margins, dtype=torch.float64), centre)
+    assert ours.item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_margins_and_centring_belong_to_bradley_terry(tmp_path):
+    with pytest.raises(BadSetting, match=r"center_rewards_coefficient = 0\.1 with objective = good_bad"):
+        replace(TINY, objective="good_bad", center_rewards_coefficient=0.1)
+    liked = likings()
+    wide = replace(liked, pairs=tuple(replace(pair, margin=1.0) for pair in liked.pairs))
+    with pytest.raises(BadSetting, match="the pairs have a margin, and objective = good_bad has none"):
+        training.train(wide, replace(TINY, objective="good_bad"), tmp_path / "labels")
+    assert wide.digest != liked.digest
+
+
 def test_the_loss_of_labels_by_hand():
     logits = torch.log(torch.tensor([[0.25, 0.75], [0.5, 0.5]], dtype=torch.float64))  # P(bad), P(good)
     value = losses.loss(logits, "good_bad")  # the chosen text is good with 3/4, the rejected one bad with 1/2

@@ -131,10 +131,12 @@ def test_smoke_rewards_tables_by_their_metric():
 
 
 @pytest.mark.parametrize(
-    ("task", "words"),
-    [("narrative_qa", 340), ("cnn_daily_mail", 350), ("totto", 190), ("wmt16", 85), ("iwslt2017", 85)],
+    ("task", "tokens"),
+    [("narrative_qa", 512), ("cnn_daily_mail", 512), ("totto", 512), ("wmt16", 128), ("iwslt2017", 128)],
 )
-def test_long_texts_lose_their_end_as_in_the_paper(task, words):
+def test_long_texts_lose_their_end_as_in_the_paper(task, tokens):
     """Prompts that are cut on the left lose the question of NarrativeQA; the profile cpu has short texts."""
-    assert recipes.load(f"grue_{task}_ppo").options.source_words == words
-    assert recipes.load(f"grue_{task}_ppo", profile="cpu").options.source_words == 0
+    recipe = recipes.load(f"grue_{task}_ppo")
+    for decoding in (recipe.decoding, recipe.evaluation):
+        assert (decoding.max_prompt_tokens, decoding.truncation_side) == (tokens, "right")
+    assert recipes.load(f"grue_{task}_ppo", profile="cpu").decoding.max_prompt_tokens == 0

@@ -492,7 +492,7 @@ def test_what_has_no_effect_is_neither_written_out_nor_part_of_the_fingerprint(t
     [
         ("model.heads=3", "heads = 3"),
         ("training.evaluate_every=0", "stop_metric"),
-        ("algorithm.total_steps=0", "total_steps = 0"),
+        ("algorithm.total_steps=9", "total_steps = 9"),
         ("decoding.min_new_tokens=99", "min_new_tokens = 99"),
         ("metrics.text_perplexity={}", "needs path"),
         ("model.path= model.lora.rank=3", "model.lora.rank = 3 needs an existing model"),

@@ -131,6 +131,8 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "evaluation.method": "greedy",
     "decoding.max_prompt_tokens": 5,
     "evaluation.max_prompt_tokens": 5,
+    "decoding.truncation_side": None,  # prompts fit here: tests/models/test_format_room.py
+    "evaluation.truncation_side": None,
     "decoding.top_p": 0.3,
     "evaluation.top_p": 0.3,
     "decoding.beams": None,  # counts with method beam; tested with decoding

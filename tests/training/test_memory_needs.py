@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from loquent.estimate.language_models import Estimate
 
 import loquent
 from loquent import recipes
@@ -12,6 +11,7 @@ from loquent.core.settings import Remark
 from loquent.errors import NotEnoughMemory, in_words, is_memory_error
 from loquent.machine import memory
 from loquent.training.estimates import needs
+from loquent.training.estimates.estimate import Estimate
 from loquent.training.trainer import Trainer
 
 TINY = (

@@ -9,6 +9,7 @@ import pytest
 import loquent
 from loquent import recipes
 from loquent.cli import main as cli
+from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadReward, BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.training.checkpoint import load
@@ -57,6 +58,17 @@ def ppo(tmp_path_factory):
         "training.checkpoint_every=1",
         "training.keep=9",
     )
+
+
+def test_a_schedule_spans_the_run_or_says_that_updates_are_idle(tmp_path):
+    """Each of three updates has 2 x 2 gradient steps."""
+    falling = ("algorithm.schedule=linear", "algorithm.warmup=0", "algorithm.floor=0")
+    whole = Trainer(small("reviews_supervised", *falling, "algorithm.total_steps=0"))
+    rates = [whole.update()["learning_rate"] for _ in range(3)]
+    assert rates == pytest.approx([0.003 * (12 - step) / 12 for step in (3, 7, 11)])
+    with pytest.warns(Remark, match="reviews_supervised: .*total_steps = 8.* is 0 after update 2 of 3"):
+        short = run(tmp_path / "short", "reviews_supervised", *falling, "algorithm.total_steps=8")
+    assert [line["learning_rate"] > 0 for line in short.metrics] == [True, True, False]
 
 
 def test_a_run_has_its_parts(ppo):

@@ -14,6 +14,7 @@ from loquent.core.agent import Question
 from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, BadSetting
+from loquent.models.decoding_settings import SIDES
 from loquent.models.exported import format_name, read_note
 
 AUTO, PLAIN, CHAT, ILQL = "auto", "plain", "chat", "ilql"
@@ -59,7 +60,9 @@ class Exact:
                 "tokens; choose fewer"
             )
         evaluation = note.get("evaluation")
-        most = evaluation.get("max_prompt_tokens") if isinstance(evaluation, dict) else None
+        evaluation = evaluation if isinstance(evaluation, dict) else {}
+        most, side = evaluation.get("max_prompt_tokens"), evaluation.get("truncation_side")
+        self.side = side if side in SIDES else SIDES[0]
         self.room = min(self.room, most) if isinstance(most, int) and most > 0 else self.room
         self.system = bool(note) or self.format.takes_system
         self.ends = self._ends(folder)
@@ -99,7 +102,7 @@ class Exact:
     def prompt(self, question: Question, first: int) -> list[int] | str:
         """The token ids of the prompt; or their text, for a server that takes no ids."""
         turns, seat = question.turns[first:], question.observation.seat
-        ids = list(self.format.prompt(question.instruction, turns, seat, self.room)[0])
+        ids = list(self.format.prompt(question.instruction, turns, seat, self.room, self.side)[0])
         return self._text(ids) if self.as_text else ids
 
     def answer_text(self, text: str) -> str:

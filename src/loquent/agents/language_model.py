@@ -95,7 +95,13 @@ class LanguageModelAgent:
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order, without dropout."""
         written = [
-            self.format.prompt(question.instruction, question.turns, question.observation.seat, self.room)
+            self.format.prompt(
+                question.instruction,
+                question.turns,
+                question.observation.seat,
+                self.room,
+                self.decoding.truncation_side,
+            )
             for question in asked
         ]
         prompts, dropped = [prompt for prompt, _ in written], [first for _, first in written]

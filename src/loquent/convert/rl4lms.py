@@ -70,6 +70,7 @@ KNOWN = {
     "alg.policy": ["id", "args"],
     "alg.policy.args": [
         *learning.POLICY_LEFT,
+        parts.SIDE,
         "model_name",
         "generation_kwargs",
         "weight_decay",
@@ -157,13 +158,13 @@ def _sections(source: Source) -> dict[str, Any]:
     kind = source.get("alg.id", str)
     if kind not in ALGORITHMS:
         raise BadSetting(f"{source.place('alg.id')}: {UnknownName('algorithm of RL4LMs', kind, ALGORITHMS)}")
-    sections: dict[str, Any] = {"task": parts.task(source)}
+    sections: dict[str, Any] = {"task": parts.task(source, kind)}
     sections["model"] = parts.model(source, kind)
     rewards = scores.rewards(source)
     sections |= {"rewards": rewards} if rewards else {}
     sections["metrics"] = scores.metrics(source)
     sections["decoding"] = parts.decoding(source, kind)
-    evaluation = parts.evaluation(source, sections["decoding"])
+    evaluation = parts.evaluation(source, sections["decoding"], kind)
     sections |= {"evaluation": evaluation} if evaluation else {}
     supervised = kind == "supervised"
     sections["algorithm"] = learning.supervised(source) if supervised else learning.on_policy(source, kind)

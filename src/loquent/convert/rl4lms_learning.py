@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from loquent.convert.rl4lms_parts import IMDB, IMDB_ROWS, encoder_decoder
+from loquent.convert.rl4lms_pools import POOLS
 from loquent.convert.source import Source
 from loquent.core import registry
 from loquent.errors import BadSetting, UnknownName
@@ -39,7 +40,6 @@ POLICY_LEFT = {
     "apply_model_parallel": "one device holds the networks",
     "optimizer_kwargs": "AdamW has its usual betas and epsilon",
     "optimizer_class": "the optimizer is AdamW",
-    "prompt_truncation_side": "long prompts lose their oldest tokens",
     "state_dict": "a model is loaded by model.path",
 }
 TRAINING_ARGS = {
@@ -54,6 +54,13 @@ TRAINING_ARGS = {
     "max_grad_norm",
     "seed",
     "max_steps",
+    "logging_steps",
+}
+SCHEDULES = {  # of Hugging Face, and here
+    "linear": "linear",
+    "cosine": "cosine",
+    "constant": "constant",
+    "constant_with_warmup": "constant",
 }
 MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is RL4LMs' default
 
@@ -67,6 +74,7 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
     for key, (setting, value_type, default) in table.items():
         if setting in known:
             default = A2C.get(key, default) if kind == "a2c" else default
+            default = None if kind == "trpo" and key == "max_grad_norm" else default  # of sb3-contrib
             section[setting] = source.get(f"alg.args.{key}", value_type, default)
             source.taken(f"alg.args.{key}", f"algorithm.{setting}")
         else:
@@ -91,7 +99,7 @@ def _alone(source: Source, kind: str, known: set[str]) -> dict[str, Any]:
         source.taken("alg.args.target_kl", "algorithm.stop_kl", why)
     elif stop is not None:
         source.left("alg.args.target_kl", f"{kind} makes one step of the policy in an update")
-    if "optimizer" in known:
+    if kind == "a2c" and "optimizer" in known:
         by_rmsprop = source.get("alg.args.use_rms_prop", bool, True)
         section["optimizer"] = "rmsprop" if by_rmsprop else "adamw"
         source.taken("alg.args.use_rms_prop", "algorithm.optimizer")
@@ -151,10 +159,18 @@ def _mask(source: Source) -> dict[str, Any]:
     own = "the mask is the current policy's own: mu 1 updates it before each collection"
     source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", own if mode == "topk" else "")
     section["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
-    frozen = "the released code never updates its mask; algorithm.preset: rl4lms, or mu: 0, does the same"
+    frozen = (
+        "the released code never updates its mask, and masks in evaluation too; algorithm.preset: "
+        "rl4lms does the same"
+    )
     source.taken(f"{key}.target_update_iterations", "algorithm.mu", frozen)
     section["min_keep"] = max(1, source.get(f"{key}.min_tokens_to_keep", int, 100))
-    source.taken(f"{key}.min_tokens_to_keep", "algorithm.min_keep")
+    more = "the released code keeps one token more of an encoder-decoder" if encoder_decoder(source) else ""
+    if source.node(f"{key}.min_tokens_to_keep") is None:
+        source.remark(
+            f"{key}.min_tokens_to_keep", "was not set: RL4LMs then keeps 100; " + (more or "so here")
+        )
+    source.taken(f"{key}.min_tokens_to_keep", "algorithm.min_keep", more)
     return section
 
 
@@ -165,17 +181,21 @@ def supervised(source: Source) -> dict[str, Any]:
     rows = source.get(f"{key}.per_device_train_batch_size", int, 8, 1)
     batches = source.get(f"{key}.gradient_accumulation_steps", int, 1, 1)
     schedule = source.get(f"{key}.lr_scheduler_type", str, "linear")
+    ours = SCHEDULES.get(schedule, "cosine")
     section: dict[str, Any] = {
         "kind": "supervised",
         "minibatch": rows * batches,
         "learning_rate": source.get(f"{key}.learning_rate", float, 5e-5),
         "weight_decay": source.get(f"{key}.weight_decay", float, 0.0),
         "max_grad_norm": source.get(f"{key}.max_grad_norm", float, 1.0),
-        "schedule": "constant" if schedule.startswith("constant") else "cosine",
+        "schedule": ours,
         # an encoder-decoder model reads its prompts and learns its answers
         "learn_on": "answer" if encoder_decoder(source) else "all",
-        "warmup": source.get(f"{key}.warmup_steps", int, 0, 0),
+        "warmup": 0 if schedule == "constant" else source.get(f"{key}.warmup_steps", int, 0, 0),
     }
+    if schedule == "constant":
+        for name in ("warmup_steps", "warmup_ratio"):
+            source.left(f"{key}.{name}", "Hugging Face's schedule constant has no warm-up")
     for name, setting in (
         ("per_device_train_batch_size", "minibatch"),
         ("gradient_accumulation_steps", "minibatch"),
@@ -185,15 +205,10 @@ def supervised(source: Source) -> dict[str, Any]:
         ("max_grad_norm", "max_grad_norm"),
     ):
         source.taken(f"{key}.{name}", f"algorithm.{setting}")
-    same = schedule in ("constant", "cosine", "constant_with_warmup")
-    why = "" if same else f"Loquent has no schedule {schedule}; a cosine replaces it"
+    why = "" if schedule in SCHEDULES else f"Loquent has no schedule {schedule}; a cosine replaces it"
     source.taken(f"{key}.lr_scheduler_type", "algorithm.schedule", why)
     if source.node(f"{key}.lr_scheduler_type") is None:
-        source.remark(
-            f"{key}.lr_scheduler_type",
-            "was not set: Hugging Face then comes down linearly, which Loquent does not have; a cosine "
-            "replaces it",
-        )
+        source.remark(f"{key}.lr_scheduler_type", "was not set: Hugging Face then comes down linearly")
     return section
 
 
@@ -218,14 +233,27 @@ def training(source: Source, kind: str, sections: dict[str, Any]) -> dict[str, A
     source.taken("alg.args.device", "model.device")
     supervised = kind == "supervised"
     section |= _epochs(source, sections) if supervised else _iterations(source, kind, sections)
-    if sections["task"].get("name") == IMDB["name"]:
-        section |= {"evaluate_episodes": 5000, "final_episodes": 5000}
-        source.remark(
-            "train_evaluation",
+    rows = _evaluated(source, sections["task"])
+    return section | ({"evaluate_episodes": rows, "final_episodes": rows} if rows else {})
+
+
+def _evaluated(source: Source, task: dict[str, Any]) -> int:
+    """The rows of an evaluation: all, as in RL4LMs, where their number is known; else 0."""
+    if task.get("dataset") == IMDB["dataset"]:
+        why = (
             "all 5,000 held-out rows are played in every evaluation, as in RL4LMs; "
-            "training.evaluate_episodes=200 is faster",
+            "training.evaluate_episodes=200 is faster"
         )
-    return section
+        source.remark("train_evaluation", why)
+        return 5000
+    if task.get("dataset") == "constant":
+        return source.get("datapool.args.n_samples", int, 100, 1)
+    why = (
+        "RL4LMs evaluates all rows of a split; here training.evaluate_episodes are 200 and "
+        "training.final_episodes are 400: set them to the rows of your splits"
+    )
+    source.remark("train_evaluation", why)
+    return 0
 
 
 def _iterations(source: Source, kind: str, sections: dict[str, Any]) -> dict[str, Any]:
@@ -253,6 +281,7 @@ def _iterations(source: Source, kind: str, sections: dict[str, Any]) -> dict[str
         "updates": source.get("train_evaluation.n_iters", int),
         "episodes": episodes,
         "evaluate_every": source.get("train_evaluation.eval_every", int, 10),
+        "evaluate_first": True,
         "checkpoint_every": source.get("train_evaluation.save_every", int, 20),
     }
     for name, setting in (
@@ -268,13 +297,21 @@ def _epochs(source: Source, sections: dict[str, Any]) -> dict[str, Any]:
     """Epochs over the rows as updates of one minibatch each."""
     key, algorithm = "alg.training_args", sections["algorithm"]
     size, epochs = algorithm["minibatch"], source.get(f"{key}.num_train_epochs", float, 3.0, 0)
-    section: dict[str, Any] = {"episodes": size, "evaluate_every": 0}
-    rows = IMDB_ROWS if sections["task"].get("name") == IMDB["name"] else 0
+    section: dict[str, Any] = {
+        "episodes": size,
+        "evaluate_every": source.get(f"{key}.logging_steps", int, 500, 1),
+        "checkpoint_every": source.get(f"{key}.save_steps", int, 500, 1),
+    }
+    why = "RL4LMs evaluates the validation split whenever Hugging Face's Trainer logs"
+    source.taken(f"{key}.logging_steps", "training.evaluate_every", why)
+    source.taken(f"{key}.save_steps", "training.checkpoint_every")
+    pool = POOLS.get(source.get("datapool.id", str))
+    rows = IMDB_ROWS if sections["task"].get("dataset") == IMDB["dataset"] else pool.rows if pool else 0
     if source.get("datapool.id", str) == "imdb_seq2seq":
         section["only"] = {"label": 1}
         rows = int(rows / 2 * source.get("datapool.args.positive_ratio", float, 1.0, 0))
     if rows:
-        section["updates"] = math.ceil(epochs * rows / max(1, size))
+        section["updates"] = math.ceil(epochs * math.ceil(rows / size))
     limit = source.get(f"{key}.max_steps", int, -1)
     if limit > 0:
         section["updates"] = limit
@@ -286,7 +323,7 @@ def _epochs(source: Source, sections: dict[str, Any]) -> dict[str, Any]:
     else:
         why = f"set it: {epochs:g} epochs times the number of your rows, divided by training.episodes"
         source.missing(f"{key}.num_train_epochs", "training.updates", why)
-    _warmup(source, algorithm, section.get("updates", 50))
+    _warmup(source, algorithm, section.get("updates"))
     arguments = source.node(key)
     for name in arguments.mapping(key) if arguments else ():
         if name not in TRAINING_ARGS:
@@ -295,14 +332,15 @@ def _epochs(source: Source, sections: dict[str, Any]) -> dict[str, Any]:
     return section
 
 
-def _warmup(source: Source, algorithm: dict[str, Any], updates: int) -> None:
-    """Set the warm-up and the length of the schedule, which depend on the number of updates."""
+def _warmup(source: Source, algorithm: dict[str, Any], updates: int | None) -> None:
+    """Set the warm-up, of which a share depends on the number of updates; the schedule spans the run."""
     key = "alg.training_args.warmup_ratio"
     share = source.get(key, float, 0.0, 0)
     if algorithm["warmup"]:
         source.left(key, "warmup_steps goes before it, as in RL4LMs")
-    elif share:
-        algorithm["warmup"] = math.ceil(share * updates)
+    elif share and key not in source.noted:
+        if updates is None:
+            source.missing(key, "algorithm.warmup", f"set it to {share:g} times training.updates")
+        else:
+            algorithm["warmup"] = math.ceil(share * updates)
     source.taken(key, "algorithm.warmup")
-    if algorithm["schedule"] == "cosine":
-        algorithm["total_steps"] = max(updates, algorithm["warmup"] + 1)

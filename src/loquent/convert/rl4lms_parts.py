@@ -8,16 +8,16 @@ from loquent.convert import rl4lms_pools
 from loquent.convert.source import Source
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import Node
+from loquent.errors import BadSetting, UnknownName
+from loquent.models.decoding_settings import SIDES
 
-IMDB = {
-    "source": "hub",
-    "name": "stanfordnlp/imdb",
-    "revision": "e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
-    "prompt_fraction": 0.5,
-}
+IMDB = {"dataset": "imdb", "source": "hub", "prompt_fraction": 0.5}
 IMDB_ROWS = 20_000  # rows of train after a fifth is set aside for validation; half of them are positive
+IMDB_WORDS = 600  # of a text that the context of GPT-2 surely has room for
 GENERATION = {"temperature": float, "top_p": float}
 DEFAULTS = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # of Hugging Face's generate
+SIDE = "prompt_truncation_side"
+T5_LENGTH = 512  # the longest text of T5's tokenizer in transformers 4.18
 
 
 def expand(source: Source) -> None:
@@ -32,15 +32,22 @@ def expand(source: Source) -> None:
             source.root.value[name] = Node(first.value, first.file, first.line)
 
 
-def task(source: Source) -> dict[str, Any]:
+def task(source: Source, kind: str) -> dict[str, Any]:
     """`datapool` and the parts of `env` that belong to the task."""
     pool = source.get("datapool.id", str)
     section: dict[str, Any] = {"kind": DEFAULT_TASK}
     if pool in ("imdb", "imdb_seq2seq"):
         section |= IMDB
         _imdb(source)
+        if kind == "supervised":
+            section["text_words"] = IMDB_WORDS
+            why = (
+                f"reviews of more than {IMDB_WORDS} words become several rows (task.text_words); in RL4LMs a "
+                "text beyond the model's context loses its beginning"
+            )
+            source.remark("datapool", why)
     elif pool in rl4lms_pools.POOLS:
-        section |= rl4lms_pools.task(source, pool)
+        section |= rl4lms_pools.task(source, pool, encoder_decoder(source))
     else:
         section |= {"source": "path", "path": pool}
         _own_rows(source, pool)
@@ -54,7 +61,7 @@ def task(source: Source) -> dict[str, Any]:
 def _imdb(source: Source) -> None:
     """Note what becomes of the data pool of IMDB."""
     why = "splits are cut by a hash of the ids, not by a shuffle"
-    source.taken("datapool.id", "task.source, task.name", why)
+    source.taken("datapool.id", "task.dataset, task.source", why)
     source.left("datapool.args.seed", "splits are cut by a hash of the ids")
     key = "datapool.args.positive_ratio"
     if source.get(key, float, 1.0, 0) == 1:
@@ -93,7 +100,6 @@ def model(source: Source, kind: str) -> dict[str, Any]:
         source.left("tokenizer.model_name", f"a model brings its own tokenizer; this one is that of {path}")
     source.left("tokenizer.padding_side", "decoding and learning each choose the side they need")
     source.left("tokenizer.pad_token_as_eos_token", "padding is never seen by a model")
-    _side(source, "tokenizer.truncation_side")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
         source.taken(place, "model.path", "an encoder-decoder is known by its configuration")
@@ -127,22 +133,15 @@ def _begun(source: Source) -> int:
     return 2 if "bart" in "".join(names).lower() else 1
 
 
-def _side(source: Source, key: str) -> None:
-    if source.get(key, str, "left") == "left":
-        source.same(key)
-    else:
-        source.left(key, "a prompt that is too long loses its oldest tokens, on the left")
-
-
 def decoding(source: Source, kind: str) -> dict[str, Any]:
     """How the answers of a rollout are drawn: `generation_kwargs` and the lengths of `env`."""
     key = "alg.generation_kwargs" if kind == "supervised" else "alg.policy.args.generation_kwargs"
     sampled = _draws(source, key) or kind != "supervised"
-    section = _generation(source, key, sampled)
+    section = _generation(source, key, sampled, "decoding")
     if sampled and not _draws(source, key):
         source.remark(f"{key}.do_sample", "learning from the policy's own episodes needs sampling: it is on")
     _lengths(source, section)
-    _side(source, "env.args.prompt_truncation_side")
+    section |= _learned_prompts(source) if kind == "supervised" else _prompts(source)
     _end_token(source, kind)
     if source.get("env.args.priority_scale", float, 0.0) == 0:
         source.same("env.args.priority_scale")
@@ -156,7 +155,7 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
 
 
 def _lengths(source: Source, section: dict[str, Any]) -> None:
-    """Put the most tokens of an answer and of a prompt into the section."""
+    """Put the most tokens of an answer into the section."""
     longest = source.get("env.args.max_episode_length", int, None, 1)
     if longest is not None:
         most = section.setdefault("max_new_tokens", longest)
@@ -166,14 +165,57 @@ def _lengths(source: Source, section: dict[str, Any]) -> None:
         )
         why = differs if most != longest else ""
         source.taken("env.args.max_episode_length", "decoding.max_new_tokens", why)
-    key = "env.args.max_prompt_length"
-    key = key if source.node(key) else "tokenizer.max_length"
-    prompt = source.get(key, int, None)
-    if prompt is not None:
-        section["max_prompt_tokens"] = prompt
-        source.taken(key, "decoding.max_prompt_tokens")
-    source.left("tokenizer.max_length", "env.args.max_prompt_length replaces it")
     section.setdefault("max_new_tokens", 20)
+
+
+def _prompts(source: Source) -> dict[str, Any]:
+    """The most tokens of a prompt, and the side of the cut, which RL4LMs' environment decides alone."""
+    key, side = "env.args.max_prompt_length", f"env.args.{SIDE}"
+    source.left("tokenizer.truncation_side", f"{side} decides, on the left if it is not set")
+    source.left("tokenizer.max_length", f"{key} decides")
+    section = {"truncation_side": _side(source, side)}
+    source.taken(side, "decoding.truncation_side")
+    return section | _most(source, key, "decoding")
+
+
+def _learned_prompts(source: Source) -> dict[str, Any]:
+    """The cut of the texts that are learned from: where the tokenizer itself cuts, not at max_length."""
+    side, key = _side(source, "tokenizer.truncation_side"), "tokenizer.max_length"
+    source.taken("tokenizer.truncation_side", "decoding.truncation_side")
+    if not encoder_decoder(source):
+        _most(source, key, "evaluation", "; learning reads whole texts, as far as the context goes")
+        return {"truncation_side": side}
+    name = source.get("tokenizer.model_name", str, source.get("alg.model_name", str))
+    known = name.rpartition("/")[2].startswith("t5-")
+    why = (
+        f"in learning a prompt has at most {T5_LENGTH} tokens, the longest text of T5's tokenizer in RL4LMs"
+        if known
+        else f"in learning RL4LMs cuts prompts where the tokenizer of {name} does; set "
+        "decoding.max_prompt_tokens to that length"
+    )
+    if source.node(key) is None:
+        source.remark(key, why)
+    _most(source, key, "evaluation", why)
+    return {"truncation_side": side} | ({"max_prompt_tokens": T5_LENGTH} if known else {})
+
+
+def _side(source: Source, key: str) -> str:
+    """The side at a key, the left one by default."""
+    side: str = source.get(key, str, SIDES[0])
+    if side not in SIDES:
+        raise BadSetting(f"{source.place(key)}: {UnknownName('side of truncation', side, SIDES)}")
+    return side
+
+
+def _most(source: Source, key: str, section: str, more: str = "") -> dict[str, Any]:
+    """The most tokens of a prompt at a key; empty if it is not set. `more`: a further remark."""
+    prompt = source.get(key, int, None, 1)
+    if prompt is None:
+        return {}
+    start = 0 if encoder_decoder(source) else 1
+    why = f"with the start token, which RL4LMs does not put before the {prompt} tokens" if start else ""
+    source.taken(key, f"{section}.max_prompt_tokens", why + more)
+    return {"max_prompt_tokens": prompt + start}
 
 
 def _end_token(source: Source, kind: str) -> None:
@@ -185,7 +227,7 @@ def _end_token(source: Source, kind: str) -> None:
     source.taken(key, "(same in Loquent)", "" if source.get(key, bool, False) else ends)
 
 
-def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
+def evaluation(source: Source, base: dict[str, Any], kind: str) -> dict[str, Any]:
     """How answers are drawn in evaluation, if that differs from `base`, the decoding of a rollout.
 
     In RL4LMs the arguments of the evaluation replace those of the rollout as a whole.
@@ -194,10 +236,12 @@ def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
     key = "train_evaluation.generation_kwargs"
     if source.node(key) is not None and source.get(key, dict, None):
         defaults = {name: value for name, value in DEFAULTS.items() if name in base}
-        settings = defaults | _generation(source, key, _draws(source, key))
+        settings = defaults | _generation(source, key, _draws(source, key), "evaluation")
         section = {name: value for name, value in settings.items() if base.get(name) != value}
     else:
         source.taken(key, "evaluation")
+    section |= _most(source, "tokenizer.max_length", "evaluation") if kind == "supervised" else {}
+    section |= _evaluated_side(source, base) if kind != "supervised" else {}
     size = source.get("train_evaluation.eval_batch_size", int, None)
     if size is not None:
         section["live"] = size
@@ -205,40 +249,50 @@ def evaluation(source: Source, base: dict[str, Any]) -> dict[str, Any]:
     return section
 
 
+def _evaluated_side(source: Source, base: dict[str, Any]) -> dict[str, Any]:
+    """The side of the cut in evaluation, where the policy's argument decides."""
+    key, side = f"alg.policy.args.{SIDE}", base["truncation_side"]
+    if source.node(key) is None and side != SIDES[0]:
+        why = (
+            f"was not set: RL4LMs then cuts prompts of evaluations on the left; here they are cut as in "
+            f"rollouts, on the {side}. evaluation.truncation_side: left does as RL4LMs"
+        )
+        source.remark(key, why)
+        return {}
+    source.taken(key, "evaluation.truncation_side")
+    own = _side(source, key)
+    return {"truncation_side": own} if own != side else {}
+
+
 def _draws(source: Source, key: str) -> bool:
     return bool(source.get(f"{key}.do_sample", bool, False))
 
 
-def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
-    """The keyword arguments of Hugging Face's generate, with its default of the top 50 tokens in sampling."""
+def _generation(source: Source, key: str, draws: bool, section: str) -> dict[str, Any]:
+    """The keyword arguments of Hugging Face's generate, with its default of the top 50 tokens in sampling.
+
+    `section`: the section of the recipe that has them.
+    """
     beams = source.get(f"{key}.num_beams", int, 1)
     settings: dict[str, Any] = {"method": "sample" if draws else "beam" if beams > 1 else "greedy"}
-    source.taken(f"{key}.do_sample", "method")
+    source.taken(f"{key}.do_sample", f"{section}.method")
     if settings["method"] == "beam":
         settings["beams"] = beams
-        source.taken(f"{key}.num_beams", "beams")
+        source.taken(f"{key}.num_beams", f"{section}.beams")
     else:
         why = "Loquent does not sample from beams" if beams > 1 else ""
-        source.taken(f"{key}.num_beams", "method", why)
+        source.taken(f"{key}.num_beams", f"{section}.method", why)
     if draws:
         settings["top_k"] = source.get(f"{key}.top_k", int, 50)
         if source.node(f"{key}.top_k") is None:
             why = "was not set: Hugging Face then draws from 50 tokens, and so does this recipe"
             source.remark(f"{key}.top_k", why)
-        source.taken(f"{key}.top_k", "top_k")
+        source.taken(f"{key}.top_k", f"{section}.top_k")
         for name, kind in GENERATION.items():
             if source.node(f"{key}.{name}") is not None:
                 settings[name] = source.get(f"{key}.{name}", kind)
-                source.taken(f"{key}.{name}", name)
-    if source.get(f"{key}.max_new_tokens", int, None) is not None:
-        settings["max_new_tokens"] = source.get(f"{key}.max_new_tokens", int, low=1)
-        source.taken(f"{key}.max_new_tokens", "max_new_tokens")
-    shortest = source.get(f"{key}.min_length", int, None)
-    if shortest is not None:
-        begun = _begun(source)
-        settings["min_new_tokens"] = max(0, shortest - begun)
-        why = f"Hugging Face counts what a decoder reads before an answer too; it is {begun} token(s) here"
-        source.taken(f"{key}.min_length", "min_new_tokens", why if begun else "")
+                source.taken(f"{key}.{name}", f"{section}.{name}")
+    settings |= _answer_lengths(source, key, section)
     node = source.node(key)
     for name, item in node.mapping(key).items() if node and node.value is not None else ():
         if item.value is None:
@@ -246,4 +300,25 @@ def _generation(source: Source, key: str, draws: bool) -> dict[str, Any]:
         post = "Loquent does not change a text after it is drawn"
         why = post if name == "post_processing_fn" else f"decoding has no {name} in Loquent"
         source.left(f"{key}.{name}", why)
+    return settings
+
+
+def _answer_lengths(source: Source, key: str, section: str) -> dict[str, Any]:
+    """The least and the most tokens of an answer."""
+    settings = {}
+    least, most = f"{key}.min_length", f"{key}.max_new_tokens"
+    if source.get(least, int, None) is not None:
+        begun = _begun(source)
+        settings["min_new_tokens"] = max(0, source.get(least, int) - begun)
+        why = f"Hugging Face counts what a decoder reads before an answer too; it is {begun} token(s) here"
+        source.taken(least, f"{section}.min_new_tokens", why if begun else "")
+    if source.get(most, int, None) is not None:
+        settings["max_new_tokens"] = source.get(most, int, low=1)
+        source.taken(most, f"{section}.max_new_tokens")
+    else:
+        why = (
+            "was not set: Hugging Face then ends an answer at 20 tokens, the start token included; here "
+            "env.args.max_episode_length decides"
+        )
+        source.remark(most, why)
     return settings

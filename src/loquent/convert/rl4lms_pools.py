@@ -8,6 +8,7 @@ from typing import Any
 from loquent.convert.source import Source
 
 KEY = "datapool.args"
+GPT2_END = "<|endoftext|>"
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Pool:
         prefix, part, suffix: the option before the prompt's part in braces, the part, and the option behind.
         pinned: whether the dataset names a copy of the hub and its commit.
         remark: how the rows differ.
-        words_per_token: of the long text in a prompt (T5's tokens); 0: there is none.
+        rows: of the training split of the pinned copy; 0: they are not known.
     """
 
     dataset: str
@@ -28,7 +29,7 @@ class Pool:
     suffix: tuple[str, str] = ("", "")
     pinned: bool = False
     remark: str = ""
-    words_per_token: float = 0.0
+    rows: int = 0
 
 
 POOLS = {
@@ -45,17 +46,18 @@ POOLS = {
         "{article}",
         ("prompt_suffix", ""),
         pinned=True,
-        words_per_token=0.68,
+        rows=287_113,
     ),
-    "totto": Pool("totto", words_per_token=0.37),
+    "totto": Pool("totto"),
     "narrative_qa": Pool(
         "narrative_qa",
         pinned=True,
         remark="rows are those of the hub's copy, not of UnifiedQA's files",
-        words_per_token=0.66,
     ),
-    "iwslt2017en_de": Pool("iwslt2017", ("prompt_prefix", ""), "{source}", words_per_token=0.66),
-    "daily_dialog": Pool("daily_dialog"),
+    "iwslt2017en_de": Pool("iwslt2017", ("prompt_prefix", ""), "{source}"),
+    "daily_dialog": Pool(
+        "daily_dialog", remark="utterances keep the white space of the published files, as in RL4LMs"
+    ),
     "dummy_pool": Pool("constant"),
 }
 SAME = {"representation": (str, "subtable"), "context_size": (int, 5)}  # with RL4LMs' default
@@ -63,12 +65,12 @@ NAMES = {"context_size": "context"}
 OF = {"totto": "representation", "daily_dialog": "context_size"}
 
 
-def task(source: Source, pool: str) -> dict[str, Any]:
-    """The options of the task for a data pool of `POOLS`."""
+def task(source: Source, pool: str, pair: bool) -> dict[str, Any]:
+    """The options of the task for a data pool of `POOLS`; `pair`: the model is an encoder-decoder."""
     found = POOLS[pool]
     section: dict[str, Any] = {"dataset": found.dataset}
     if found.dataset == "constant":
-        return section | _constant(source)
+        return section | _constant(source, pair)
     if found.pinned:
         source.taken("datapool.id", "task.dataset, task.source", found.remark)
         section["source"] = "hub"
@@ -90,27 +92,9 @@ def task(source: Source, pool: str) -> dict[str, Any]:
     if pool == "commongen" and source.get(f"{KEY}.concept_separator_token", str, " ") != " ":
         source.changed(f"{KEY}.concept_separator_token", "concepts are joined by a space")
     source.same(f"{KEY}.concept_separator_token")
-    section |= _cut(source, found)
     if pool == "cnn_daily_mail":
         section |= _sizes(source)
     return section
-
-
-def _cut(source: Source, found: Pool) -> dict[str, Any]:
-    """The words of the long text, where RL4LMs cuts prompts on the right."""
-    sides = ("env.args.prompt_truncation_side", "tokenizer.truncation_side")
-    right = [side for side in sides if source.get(side, str, "left") == "right"]
-    tokens = source.get("env.args.max_prompt_length", int, source.get("tokenizer.max_length", int, None))
-    if not (right and tokens and found.words_per_token):
-        return {}
-    words = max(1, round(tokens * found.words_per_token))
-    why = (
-        f"RL4LMs cuts a prompt after {tokens} tokens; here its long text ends after {words} words, and a "
-        "prompt that is still too long loses tokens on the left"
-    )
-    for side in right:
-        source.taken(side, "task.source_words", why)
-    return {"source_words": words}
 
 
 def _prompt(source: Source, found: Pool) -> str:
@@ -137,9 +121,16 @@ def _sizes(source: Source) -> dict[str, Any]:
     return section
 
 
-def _constant(source: Source) -> dict[str, Any]:
+def _constant(source: Source, pair: bool) -> dict[str, Any]:
+    """One prompt. GPT-2's end token alone is the start token, which a prompt without a text has too."""
     source.taken("datapool.id", "task.dataset")
     prompt = source.get(f"{KEY}.prompt", str)
+    if prompt == GPT2_END and not pair:
+        why = "the start token alone: GPT-2's tokenizer reads this text as that token"
+        source.taken(f"{KEY}.prompt", "task.prompt", why)
+        prompt = ""
     source.taken(f"{KEY}.prompt", "task.prompt")
-    source.left(f"{KEY}.n_samples", "each split has 100 equal rows")
+    source.left(
+        f"{KEY}.n_samples", "each split has 100 equal rows; evaluations have as many episodes as here"
+    )
     return {"prompt": prompt}

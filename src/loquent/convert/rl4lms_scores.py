@@ -155,6 +155,8 @@ def _add_metric(source: Source, key: str, section: dict[str, Any]) -> None:
         source.left(key, f"{score.name} needs {needed}, which the file does not give; name it in the recipe")
         return
     options = _options(source, f"{key}.args", "metric", score, source.left)
+    if score.name == "perplexity" and source.get("datapool.id", str) == "imdb":
+        options["field"] = "text"  # whose references are whole reviews
     name_in_recipe = _free_name(score.name, options, section)
     if name_in_recipe in section:
         source.left(f"{key}.id", f"{score.name} is in the list twice, with the same options")
@@ -162,11 +164,8 @@ def _add_metric(source: Source, key: str, section: dict[str, Any]) -> None:
         same_name = name_in_recipe == score.name
         section[name_in_recipe] = options if same_name else {"of": score.name, **options}
     source.taken(f"{key}.id", f"metrics.{name_in_recipe}", score.remark)
-    left_over = _open_options(source, f"{key}.args")
-    for option in left_over:
+    for option in _open_options(source, f"{key}.args"):
         source.left(f"{key}.args.{option}", f"{score.name} has no such option in Loquent")
-    if not left_over:
-        source.same(f"{key}.args")
 
 
 def _free_name(name: str, options: dict[str, Any], section: Mapping[str, Any]) -> str:

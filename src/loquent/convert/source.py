@@ -130,7 +130,7 @@ class Source:
             self.notes.append(Note(node.place, key, target, why, kind))
 
     def rest(self, known: Callable[[str], list[str]]) -> None:
-        """Report every key that has no note yet.
+        """Report every key that has no note yet; an empty section says nothing.
 
         Args:
             known: gives the keys that a section may have, for the hint at the nearest one.
@@ -140,6 +140,9 @@ class Source:
                 key.startswith((f"{section}.", f"{section}[")) for section in self.noted
             ):
                 section, _, name = key.rpartition(".")
+                if node.value in (None, {}, []) and name in known(section):
+                    self.same(key)
+                    continue
                 near = nearest(name, known(section))
                 hint = f" (nearest: {near})" if near else ""
                 self.notes.append(Note(node.place, key, "", f"the library reads no such key{hint}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
@@ -30,6 +30,14 @@ class AlgorithmConfig:
     """Padded tokens in one forward pass."""
     presets: ClassVar[Mapping[str, Record]] = {}
     """Sets of values by name, for `preset:` in a recipe."""
+
+    def for_run(self, updates: int, episodes: int) -> Self:
+        """The settings of a run of so many updates, each of so many episodes; a schedule may need both."""
+        return self
+
+    def idle(self, updates: int, episodes: int) -> str:
+        """Why the learning rate is 0 before the last update of a run, as a sentence; "" if it is not."""
+        return ""
 
     def spread_over_run(self) -> str:
         """Which settings are a schedule over all updates, as a phrase for errors; "" if none is.

@@ -241,6 +241,11 @@ class Actor(nn.Module):
         limit = 0 if self.decoding is None else self.decoding.max_prompt_tokens
         return min(room, limit or room)
 
+    @property
+    def truncation_side(self) -> str:
+        """The side on which a text loses tokens if it is too long for a prompt of a rollout."""
+        return "left" if self.decoding is None else self.decoding.truncation_side
+
     def train(self, mode: bool = True) -> Actor:
         """Turn dropout on or off in the policy and the critic; the reference model never has dropout."""
         super().train(mode)

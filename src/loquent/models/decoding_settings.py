@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 
+SIDES = ("left", "right")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
@@ -37,9 +39,16 @@ class Decoding:
     )
     max_prompt_tokens: int = setting(
         0,
-        "longest prompt in tokens; a longer one loses its oldest turns or tokens; 0: what the context allows",
+        "longest prompt in tokens; a longer one loses its oldest turns, then tokens of the newest text; 0: "
+        "what the context allows",
         source="2210.01241 table 4 (IMDB): 64",
         low=0,
+    )
+    truncation_side: str = setting(
+        "left",
+        "the side on which a text loses tokens if it is too long for a prompt, in decoding and in learning",
+        source="2210.01241 tables 16, 27 and 29: right",
+        choices=SIDES,
     )
     beams: int = setting(4, "number of beams; beam search only", low=1)
     live: int = setting(64, "rows decoded at once", low=1)

@@ -18,7 +18,7 @@ def score(logits: Tensor) -> Tensor:
     return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
 
-def loss(logits: Tensor, objective: str) -> Tensor:
+def loss(logits: Tensor, objective: str, margin: Tensor | float = 0.0, centre: float = 0.0) -> Tensor:
     """The mean loss of n pairs.
 
     Bradley-Terry: -log sigmoid(r(chosen) - r(rejected)), Christiano et al. 2017 (arXiv:1706.03741 eq. 1) and
@@ -27,10 +27,14 @@ def loss(logits: Tensor, objective: str) -> Tensor:
 
     Args:
         logits: [2 n, outputs], the chosen texts, then the rejected ones in the same order.
+        margin: [n], subtracted from r(chosen) - r(rejected) (arXiv:2307.09288 eq. 2); Bradley-Terry only.
+        centre: the weight of the mean of (r(chosen) + r(rejected))^2 (arXiv:2312.09244); Bradley-Terry only.
     """
     count = len(logits) // 2
     if objective == GOOD_BAD:
         labels = torch.arange(2, device=logits.device).flip(0).repeat_interleave(count)
         return functional.cross_entropy(logits, labels)
     scores = score(logits)
-    return -functional.logsigmoid(scores[:count] - scores[count:]).mean()
+    chosen, rejected = scores[:count], scores[count:]
+    value = -functional.logsigmoid(chosen - rejected - margin).mean()
+    return value + centre * (chosen + rejected).square().mean() if centre else value

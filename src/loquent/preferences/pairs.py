@@ -14,30 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loquent.errors import BadRow, BadSetting
+from loquent.preferences import chosen
+from loquent.preferences.chosen import Pair
 from loquent.study import filled
 from loquent.study.judgements import Preference
 
 LEAST = 4  # pairs on each side of the division
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two different texts after a prompt; raters prefer the first one or the second one."""
-
-    item: str
-    prompt: str
-    texts: tuple[str, str]
-    prefers_first: bool
-
-    @property
-    def chosen(self) -> str:
-        """The preferred text."""
-        return self.texts[0 if self.prefers_first else 1]
-
-    @property
-    def rejected(self) -> str:
-        """The other text."""
-        return self.texts[1 if self.prefers_first else 0]
 
 
 @dataclass(frozen=True)
@@ -53,13 +35,15 @@ class Pairs:
         """A hash of the pairs in their order."""
         digest = hashlib.sha256()
         for one in self.pairs:
-            digest.update(json.dumps([one.item, one.prompt, *one.texts, one.prefers_first]).encode())
+            margin = [one.margin] if one.margin else []
+            parts = [one.item, one.prompt, *one.texts, one.prefers_first, *margin]
+            digest.update(json.dumps(parts).encode())
         return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Division:
-    """Training pairs and held-out pairs, without a prompt or a text in common.
+    """Training pairs and held-out pairs, without a prompt in common, and by default without a text.
 
     `left_out` counts the training pairs that were dropped because a held-out pair has one of their texts.
     """
@@ -70,7 +54,10 @@ class Division:
 
 
 def read(paths: Sequence[Path], question: str = "") -> Pairs:
-    """The pairs of files of judgements (.jsonl, .csv) and of prepared folders, as `loquent study` reads them.
+    """The pairs of files (.jsonl, .csv) and of prepared folders.
+
+    A file holds judgements, as `loquent study` reads them, or records with `chosen` and `rejected`. Each of
+    such records is a pair; those with equal texts are left out.
 
     Args:
         question: the question whose answers count; empty: the only one.
@@ -79,6 +66,23 @@ def read(paths: Sequence[Path], question: str = "") -> Pairs:
         BadRow: a file is malformed, or a preference has no texts; names file and line.
         BadSetting: a file is missing, there is no preference, or several questions and none is named.
     """
+    files = [path for path in paths if chosen.is_chosen(path)]
+    pairs = [pair for path in files for pair in chosen.read(path)]
+    kept = tuple(pair for pair in pairs if _same(pair.chosen) != _same(pair.rejected))
+    found = Pairs(kept, len(pairs), len(pairs) - len(kept))
+    others = [path for path in paths if path not in files]
+    if files and not others:
+        return found
+    judged = _judged(others, question)
+    return Pairs(
+        found.pairs + judged.pairs,
+        found.judgements + judged.judgements,
+        found.undecided + judged.undecided,
+    )
+
+
+def _judged(paths: Sequence[Path], question: str) -> Pairs:
+    """The pairs of judgements."""
     preferences = filled.read_all(paths)[0].preferences
     asked = list(dict.fromkeys(one.question for one in preferences))
     if not preferences or (question and question not in asked):
@@ -111,11 +115,11 @@ def _merged(preferences: Sequence[Preference]) -> Pairs:
     return Pairs(tuple(pairs), len(preferences), len(items) - len(pairs))
 
 
-def divided(pairs: Sequence[Pair], share: float) -> Division:
+def divided(pairs: Sequence[Pair], share: float, shared_texts: str = "drop") -> Division:
     """Hold out about `share` of the pairs, whole prompts at a time, chosen by hashes of the prompts.
 
     Pairs without a prompt are divided by their items. A training pair with a text of a held-out pair (but
-    for case and spacing) is dropped.
+    for case and spacing) is dropped, or with `shared_texts` "keep" it stays.
 
     Raises:
         BadSetting: fewer than `LEAST` pairs are left on a side.
@@ -128,12 +132,15 @@ def divided(pairs: Sequence[Pair], share: float) -> Division:
     for name in sorted(groups, key=lambda name: hashlib.blake2b(_bytes(name), digest_size=16).digest()):
         (held_out if len(held_out) < share * len(pairs) else training).extend(groups[name])
     texts = {_same(text) for one in held_out for text in one.texts}
-    kept = [one for one in training if not texts & {_same(text) for text in one.texts}]
+    drops = shared_texts == "drop"
+    kept = [one for one in training if not (drops and texts & {_same(text) for text in one.texts})]
     if min(len(held_out), len(kept)) < LEAST:
         raise BadSetting(
             f"of {len(pairs)} pairs with {len(groups)} prompts, {len(kept)} are left to train on and "
-            f"{len(held_out)} to hold out; at least {LEAST} of each are needed, without a prompt or a text "
-            "in common. Judge answers to more prompts, or change held_out"
+            f"{len(held_out)} to hold out; at least {LEAST} of each are needed, without a prompt"
+            + (" or a text in common. Judge" if drops else " in common. Judge")
+            + " answers to more prompts, change held_out"
+            + (", or set shared_texts=keep" if drops and len(training) > len(kept) else "")
         )
     return Division(tuple(kept), tuple(held_out), len(training) - len(kept))
 

@@ -43,6 +43,17 @@ class RewardModelSettings:
     held_out: float = setting(
         0.2, "the share of pairs, with whole prompts, that only the report reads", low=0.01, high=0.9
     )
+    shared_texts: Literal["drop", "keep"] = setting(
+        "drop",
+        "training pairs with a text of a held-out pair: drop them, or keep them, as for templates",
+        choices=("drop", "keep"),
+    )
+    center_rewards_coefficient: float = setting(
+        0.0,
+        "the weight of the mean of (r(chosen) + r(rejected))^2 in the loss, which keeps rewards around 0",
+        source="2312.09244 eq. 2; TRL",
+        low=0.0,
+    )
     epochs: int = setting(5, "passes over the training pairs", low=1)
     minibatch: int = setting(16, "pairs of a gradient step", low=1)
     learning_rate: float = setting(
@@ -59,6 +70,11 @@ class RewardModelSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.center_rewards_coefficient and self.objective == GOOD_BAD:
+            raise BadSetting(
+                f"center_rewards_coefficient = {self.center_rewards_coefficient} with objective = "
+                f"{GOOD_BAD}, which does not read it; set it to 0, or objective to {BRADLEY_TERRY}"
+            )
         if self.revision and not self.path:
             raise BadSetting(
                 f"revision = {self.revision!r} without a path; it belongs to a Hugging Face name"

@@ -25,11 +25,12 @@ from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import atomic, saved_state
 from loquent.files.names import REPORT
 from loquent.machine.identity import machine
-from loquent.metrics.semantic.preference_model import NOTE
+from loquent.metrics.semantic.preference_model import BRADLEY_TERRY, NOTE
 from loquent.metrics.text import judged
 from loquent.preferences import checkpoint, losses, network
+from loquent.preferences.chosen import Pair
 from loquent.preferences.measuring import Quality, Scored, quality
-from loquent.preferences.pairs import Division, Pair, Pairs, divided
+from loquent.preferences.pairs import Division, Pairs, divided
 from loquent.preferences.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, dropping, evaluating, save
 
@@ -73,7 +74,10 @@ def train(
     """
     if (folder / NOTE).exists():
         raise BadSetting(f"{folder} holds a reward model already; name another folder")
-    division = divided(pairs.pairs, settings.held_out)
+    if settings.objective != BRADLEY_TERRY and any(pair.margin for pair in pairs.pairs):
+        what = f"the pairs have a margin, and objective = {settings.objective} has none"
+        raise BadSetting(f"{what}; set objective to {BRADLEY_TERRY}, or remove the margins")
+    division = divided(pairs.pairs, settings.held_out, settings.shared_texts)
     learner = _Learner(settings, division, folder, pairs.digest)
     for step in learner.steps():
         after_step(step, learner.count)
@@ -158,13 +162,19 @@ class _Learner:
         self.network.module.train()
         key = self.key.child("dropout", self.state.step)
         with borrowed(key), dropping(key.child("own")):
-            loss = losses.loss(self.network.forward(batch).float(), self.settings.objective)
+            pairs = [self.division.training[i] for i in chosen]
+            loss = self._loss(self.network.forward(batch).float(), pairs)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
         clip_gradients(self.parameters, self.settings.clip)
         self.optimizer.step()
         self.network.module.eval()
         return float(loss.detach())
+
+    def _loss(self, logits: torch.Tensor, pairs: Sequence[Pair]) -> torch.Tensor:
+        margin = torch.tensor([pair.margin for pair in pairs], dtype=logits.dtype, device=logits.device)
+        centre = self.settings.center_rewards_coefficient
+        return losses.loss(logits, self.settings.objective, margin, centre)
 
     def _rate(self) -> float:
         """The learning rate of this step: a linear rise, then a linear fall to 0 behind the last step."""
@@ -189,7 +199,7 @@ class _Learner:
         """The scores of the chosen and of the rejected texts, without dropout."""
         with evaluating(self.network.module):
             logits = self.network.logits(texts_of(pairs, self.settings), token_budget=TOKENS)
-        loss = float(losses.loss(torch.from_numpy(logits), self.settings.objective))
+        loss = float(self._loss(torch.from_numpy(logits), pairs))
         scores = losses.score(torch.from_numpy(logits)).numpy()
         return Scored(scores[: len(pairs)], scores[len(pairs) :], loss)
 

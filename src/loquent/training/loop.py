@@ -6,6 +6,7 @@ The steps of one update are in `trainer.py`.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import closing
 
@@ -14,6 +15,7 @@ from tqdm import tqdm
 from loquent.core import logged
 from loquent.core.guards.terminal import line
 from loquent.core.seeding import borrowed
+from loquent.core.settings import Remark
 from loquent.data.outcomes import SUCCESS
 from loquent.files import trackers
 from loquent.machine import parallel
@@ -34,6 +36,7 @@ class TrainingLoop:
         self.trainer, self.keeper, self.folder = trainer, keeper, keeper.folder
         self.recipe, self.settings = trainer.recipe, trainer.settings
         self._keys = logged.table(type(trainer.algorithm))
+        self._idle = self.recipe.config.idle(self.settings.updates, self.settings.episodes)
 
     def begin(self) -> None:
         """Write the first files of a run."""
@@ -52,6 +55,8 @@ class TrainingLoop:
     def run(self, progress: bool) -> None:
         """Make the remaining updates of the run, until the last one or until early stopping."""
         trainer = self.trainer
+        if self._idle:
+            warnings.warn(f"{self.recipe.name}: {self._idle}", Remark, stacklevel=4)
         bar = tqdm(
             total=self.settings.updates,
             initial=trainer.updates,
@@ -119,6 +124,9 @@ class TrainingLoop:
         """Make one update, with its evaluation, log lines and checkpoint; returns the logged values."""
         trainer, settings = self.trainer, self.settings
         logs = trainer.update()
+        if not self._idle and logs.get("learning_rate") == 0 and trainer.updates < settings.updates:
+            self._idle = f"the learning rate is 0 after update {trainer.updates} of {settings.updates}"
+            warnings.warn(f"{self.recipe.name}: {self._idle}; the rest changes nothing", Remark, stacklevel=5)
         improved = False
         if settings.evaluate_every and trainer.updates % settings.evaluate_every == 0:
             evaluation, values = self._evaluate()

@@ -132,7 +132,7 @@ def test_the_prompts_of_rl4lms_word_for_word(tmp_path):
     assert row["prompt"] == "generate a sentence with: a b c."
     path = write(tmp_path / "dialogues", {"dialogues_train.txt": "u1 __eou__ u2 __eou__ u3 __eou__\n"})
     (row,) = rows(dataset="daily_dialog", source="path", path=path, context=2)
-    assert (row["prompt"], row["references"]) == ("u1<EOU>u2 <EOU>", ("u3<EOU>",))
+    assert (row["prompt"], row["references"]) == ("u1 <EOU> u2  <EOU>", (" u3 <EOU>",))
 
 
 def test_articles_and_abstracts(tmp_path):
@@ -227,10 +227,10 @@ def test_dialogues(tmp_path):
         },
     )
     first, last = rows(dataset="daily_dialog", source="path", path=path, context=2)
-    assert first["prompt"] == "Hi .<EOU>Hello . <EOU>"
-    assert first["references"] == ("How are you ?<EOU>",)
+    assert first["prompt"] == "Hi . <EOU> Hello .  <EOU>"
+    assert first["references"] == (" How are you ? <EOU>",)
     assert (first["intent"], first["emotion"]) == ((2,), (0,))
-    assert last["prompt"] == "Hello .<EOU>How are you ? <EOU>"
+    assert last["prompt"] == " Hello . <EOU> How are you ?  <EOU>"
     assert (last.id, last["intent"], last["emotion"]) == ("train-1/1", (1,), (4,))
     with pytest.raises(BadSetting, match="has no row"):  # no dialogue has more than five utterances
         rows(dataset="daily_dialog", source="path", path=path)
@@ -298,6 +298,19 @@ def test_the_splits_of_imdb_are_the_papers(tmp_path):
     assert (len(first["prompt"].split()), len(first["text"].split())) == (3, 6)
 
 
+ODD = "A  film\nof two  halves , I  say."
+
+
+@pytest.mark.parametrize(("dataset", "prompt"), [("imdb", "A  film\nof two "), ("texts", "A  film\nof two")])
+def test_the_halves_of_imdb_are_counted_in_blanks(tmp_path, dataset, prompt):
+    file = write(tmp_path, {"train.jsonl": jsonl(*[{"text": f"{ODD} {i}"} for i in range(5)])})
+    for row in rows(dataset=dataset, source="path", path=file):
+        parts = row["text"].split(" ")
+        assert row["prompt"] == prompt
+        assert (row["prompt"] == " ".join(parts[: int(len(parts) * 0.5)])) == (dataset == "imdb")
+        assert row["prompt"] + row["references"][0] == row["text"]
+
+
 def test_a_constant_prompt_has_no_references():
     task = Generation(Options(dataset="constant", prompt="<|endoftext|>"))
     assert {row["prompt"] for row in task.rows("train")} == {"<|endoftext|>"}
@@ -334,7 +347,7 @@ def test_built_in_rows_are_disjoint_and_of_the_published_form(dataset):
         ({"dataset": "commongen", "source_words": 3}, "'commongen' does not read it; it reads prompt"),
         ({"dataset": "totto", "text_field": "body"}, "does not read it"),
         ({"prompt": "{text}"}, "'texts' does not read it"),
-        ({"dataset": "constant"}, "needs a prompt"),
+        ({"dataset": "constant", "source": "hub", "name": "x"}, "reads no source"),
         ({"dataset": "common_gen"}, "commongen"),
         ({"dataset": "wmt16", "context": 3}, "does not read it"),
         ({"dataset": "totto", "path": "x"}, "belongs to a source of kind 'path'"),

@@ -108,6 +108,10 @@ class Config(ActorCriticConfig):
                 "part of the one before; set it between 0 and 1, both excluded"
             )
 
+    def steps_of_update(self, episodes: int) -> int:
+        """The gradient steps of the critic in an update."""
+        return self.critic_epochs * math.ceil(episodes / self.critic_minibatch)
+
     def without_repetitions(self) -> Config:
         """The settings with one pass of each loop: an update of the same memory, in less time."""
         return replace(self, iterations=1, searches=1, critic_epochs=1)

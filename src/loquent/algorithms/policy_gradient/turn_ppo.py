@@ -116,6 +116,10 @@ class Config(NetworkSettings, StepSettings):
         self.check_network()
         object.__setattr__(self, "features", self.resolved_features())
 
+    def steps_of_update(self, episodes: int) -> int:
+        """0: the turns of the episodes decide how many gradient steps an update has."""
+        return 0
+
 
 def by_episode(episode: Int[Tensor, " N"]) -> tuple[Int[Tensor, "B A"], Bool[Tensor, "B A"]]:
     """The numbers of the turns of each episode, in order, and which of them are real (the others are 0)."""

@@ -54,7 +54,8 @@ def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) ->
     """Report on stderr the prompts, each (instruction, turns), that are too long for the agent."""
     if not isinstance(agent, LanguageModelAgent):
         return
-    fits = [agent.format.fit(instruction, turns, "agent", agent.room) for instruction, turns in prompts]
+    side = agent.decoding.truncation_side
+    fits = [agent.format.fit(instruction, turns, "agent", agent.room, side) for instruction, turns in prompts]
     cut = [
         (turns[fit.first].text, fit)
         for fit, (_, turns) in zip(fits, prompts, strict=True)
@@ -63,7 +64,7 @@ def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) ->
     if cut:
         text, fit = cut[0]
         lost = (
-            f"the first {fit.cut} of its tokens were cut off"
+            f"the {'last' if side == 'right' else 'first'} {fit.cut} of its tokens were cut off"
             if fit.cut
             else f"the {fit.first} turns before it were left out"
         )

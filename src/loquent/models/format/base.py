@@ -35,11 +35,11 @@ class Piece:
 class Fit:
     """The part of a history that a row keeps: the turns from `first` on.
 
-    Of the first turn's text the last `keep` ids stay (None: all), and `cut` ids are removed.
+    Of the first turn's text the ids `keep` stay (None: all), and `cut` ids are removed.
     """
 
     first: int = 0
-    keep: int | None = None
+    keep: slice | None = None
     cut: int = 0
 
 
@@ -144,13 +144,17 @@ class Format(ABC):
         """
         return list(self.write(instruction, turns, seat).pieces)
 
-    def prompt(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> tuple[Ids, int]:
+    def prompt(
+        self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left"
+    ) -> tuple[Ids, int]:
         """The ids before the next answer of `seat`, at most `room`, and the first turn that they keep.
+
+        `side`: as in `fit`.
 
         Raises:
             BadModel: the instruction and the markers alone do not fit.
         """
-        fit = self.fit(instruction, turns, seat, room)
+        fit = self.fit(instruction, turns, seat, room, side)
         written = self.write(instruction, turns[fit.first :], seat, fit.keep)
         return self._prompt_of(written), fit.first
 
@@ -179,12 +183,12 @@ class Format(ABC):
         """The text of an answer from a server, without the white space that a template writes before it."""
         return text.removeprefix(self._lead)
 
-    def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int) -> Fit:
+    def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left") -> Fit:
         """The turns that a prompt of at most `room` ids keeps.
 
         Whole turns are dropped, oldest first, until the rest begins with an observation and fits. The
-        instruction and the newest observation are never dropped. If they alone are too long, the oldest ids
-        of the observation are cut.
+        instruction and the newest observation are never dropped. If they alone are too long, the first ids
+        of the observation are cut, or with `side` "right" its last ids.
 
         Raises:
             BadModel: the instruction and the markers alone do not fit.
@@ -213,13 +217,11 @@ class Format(ABC):
                 f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; it "
                 "needs more than that; allow longer prompts or shorten the instruction"
             )
-        return Fit(newest, text + spare, -spare)
+        kept = text + spare
+        return Fit(newest, slice(kept) if side == "right" else slice(-kept, None), -spare)
 
-    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
-        """The row of these turns.
-
-        `keep`: the number of ids of the first turn's text that are written, its last ones; None for all.
-        """
+    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
+        """The row of these turns; of the first turn's text the ids `keep` are written, or all."""
         start = self._head(instruction, turns, seat)
         pen = _Pen(start.open, start.fresh, start.lead)
         pieces = [Piece(start.ids, (False,) * len(start.ids), HEAD)]
@@ -233,12 +235,12 @@ class Format(ABC):
     def _prompt_of(self, written: Written) -> Ids:
         return tuple(i for piece in written.pieces for i in piece.ids) + written.opening
 
-    def _write_observation(self, turn: Turn, number: int, pen: _Pen, keep: int | None) -> Piece:
+    def _write_observation(self, turn: Turn, number: int, pen: _Pen, keep: slice | None) -> Piece:
         if not turn.text and not pen.open:
             return Piece((), (), number)
         text = self.encoder.encode(pen.lead + turn.text, pen.fresh)
-        end = text if keep is None else text[len(text) - keep :]
-        ids = pen.owed + (() if pen.open else self._observation_open) + end + self._observation_close
+        kept = text if keep is None else text[keep]
+        ids = pen.owed + (() if pen.open else self._observation_open) + kept + self._observation_close
         pen.open, pen.owed, pen.fresh = False, (), pen.fresh and not text
         pen.lead = self._observation_lead
         return Piece(ids, (False,) * len(ids), number)

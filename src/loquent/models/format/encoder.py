@@ -30,12 +30,14 @@ class Encoder:
     Args:
         markers: the strings that only the format may write; a text that contains one gets the ids of its
             characters.
+        words: added tokens of the tokenizer that are ordinary words, special or not: one id in a text, and
+            part of the text when ids are decoded.
 
     Raises:
         BadModel: the tokenizer has no `backend_tokenizer`.
     """
 
-    def __init__(self, tokenizer: Any, markers: Collection[str] = ()) -> None:
+    def __init__(self, tokenizer: Any, markers: Collection[str] = (), words: Collection[str] = ()) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if not isinstance(backend, Tokenizer):
             raise BadModel(
@@ -46,6 +48,7 @@ class Encoder:
         spec.update(truncation=None, padding=None, post_processor=None)
         for added in spec["added_tokens"]:
             added["special"] |= added["content"] in markers
+            added["special"] &= added["content"] not in words
         without = {
             **spec,
             "normalizer": _unprefixed(spec["normalizer"]),

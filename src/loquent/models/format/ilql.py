@@ -1,6 +1,7 @@
 """`Ilql`: the markers of Implicit Language Q-Learning (arXiv:2206.11871).
 
-The markers are inserted as ids, so a text that contains a marker string is safe.
+The markers are inserted as ids, so a text that contains a marker string is safe. `<stop>` is no marker: in
+the released code it is a token of the tokenizer for dialogues, and an action like any other text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from loquent.models.format.base import TURNS, Format, Head, literal
 from loquent.models.format.encoder import Encoder
 
 MARKERS = ("<s>", "</s>", "<a>", "</a>", "</eod>")
+STOP = "<stop>"
 
 
 class Ilql(Format):
@@ -21,14 +23,14 @@ class Ilql(Format):
 
     A row begins with `<s>` before an observation, else with `<a>`. `</s>` follows each observation, `</a>`
     each answer, and `</eod>` the end of the episode. Nothing stands between two successive answers. An
-    instruction is the first observation.
+    instruction is the first observation. If the tokenizer has the token `<stop>`, it is one id in texts.
 
     Raises:
         BadModel: the tokenizer lacks a marker.
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        super().__init__(Encoder(tokenizer, MARKERS))
+        super().__init__(Encoder(tokenizer, MARKERS, words=(STOP,)))
         vocabulary = tokenizer.get_vocab()
         missing = [marker for marker in MARKERS if marker not in vocabulary]
         if missing:

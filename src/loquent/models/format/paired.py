@@ -38,7 +38,7 @@ class Pair(Plain):
         self.start, self._opening = start, suffix or (end,)
         self.end, self.longest_answer = frozenset({end}), longest - len(start)
 
-    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: int | None = None) -> Written:
+    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
         """The row of these turns; an observation stands in the sources of later answers."""
         flat = super().write(instruction, turns, seat, keep)
         before: Ids = ()

@@ -182,6 +182,7 @@ def token_batch(
     *,
     max_length: int,
     room: int | None = None,
+    side: str = "left",
     seat: str | None = None,
 ) -> TokenBatch:
     """The batch of episodes from the view of one seat.
@@ -193,6 +194,7 @@ def token_batch(
         max_length: the most tokens of a row.
         room: the most tokens of a prompt during the rollout (the context less the new tokens), so that the
             same turns are dropped; `max_length` by default.
+        side: the side on which a text loses tokens if it is too long for a prompt, "left" or "right".
         seat: the seat whose tokens are actions; by default the learning seat of each episode.
 
     Raises:
@@ -203,7 +205,8 @@ def token_batch(
     """
     room = max_length if room is None else min(room, max_length)
     rows_of_episodes = [
-        rows_of(episode, format, weights, seat or episode.learning, max_length, room) for episode in episodes
+        rows_of(episode, format, weights, seat or episode.learning, max_length, room, side)
+        for episode in episodes
     ]
     rows = [(index, row) for index, of_episode in enumerate(rows_of_episodes) for row in of_episode]
     groups = {name: n for n, name in enumerate(dict.fromkeys((e.split, e.row) for e in episodes))}

@@ -42,7 +42,13 @@ class Row:
 
 
 def rows_of(
-    episode: Episode, format: Format, weights: Record, seat: str, max_length: int, room: int
+    episode: Episode,
+    format: Format,
+    weights: Record,
+    seat: str,
+    max_length: int,
+    room: int,
+    side: str = "left",
 ) -> list[Row]:
     """The rows of one episode: usually one.
 
@@ -73,7 +79,10 @@ def rows_of(
                     "larger context or shorter texts (task.text_words)"
                 )
             if lengths[i] > budget:
-                fit = _fit(episode, format, turns[:i], seat, budget, numbers[i], count)
+                try:
+                    fit = format.fit(episode.instruction, turns[:i], seat, budget, side)
+                except BadModel as error:
+                    raise _too_long(error, episode, numbers[i], count) from error
             fits.append((i, fit))
     groups = [(fit, [i for i, _ in group]) for fit, group in groupby(fits, key=lambda pair: pair[1])]
     layout = _Layout(episode, format, rewards, max_length)
@@ -138,22 +147,13 @@ class _Layout:
         return Row(ids, turn, placed, ended, fit)
 
 
-def _fit(
-    episode: Episode, format: Format, turns: Sequence[Turn], seat: str, budget: int, number: int, count: int
-) -> Fit:
-    """What the prompt of an answer of `count` tokens keeps; `number` is the answer's turn.
-
-    Raises:
-        BadModel: the answer does not fit into a row.
-    """
-    try:
-        return format.fit(episode.instruction, turns, seat, budget)
-    except BadModel as error:
-        place = f"turn {number} of the episode {episode.row}#{episode.number} of {episode.task}"
-        raise BadModel(
-            f"{place} is an answer of {count} tokens, too long for a row: {error}; use a larger context or "
-            "shorter texts (task.text_words)"
-        ) from error
+def _too_long(error: BadModel, episode: Episode, number: int, count: int) -> BadModel:
+    """The error for an answer of `count` tokens, turn `number`, whose row has no place for a prompt."""
+    return BadModel(
+        f"turn {number} of the episode {episode.row}#{episode.number} of {episode.task} is an answer of "
+        f"{count} tokens, too long for a row: {error}; use a larger context or shorter texts "
+        "(task.text_words)"
+    )
 
 
 def _rewards(

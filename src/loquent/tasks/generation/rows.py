@@ -53,7 +53,7 @@ class Options:
     prompt: str = setting(
         "",
         "the form of the prompts of a dataset, with its parts in braces; empty: the published one. For the "
-        "dataset constant: the prompt itself",
+        "dataset constant: the prompt itself, or with an empty one the model's start token alone",
     )
     source_words: int = setting(
         0, "the most words of the article, summary, table or sentence in a prompt; 0: all of them", low=0
@@ -73,7 +73,7 @@ class Options:
     )
     prompt_fraction: float = setting(
         0.5,
-        "the share of a text's words that is its prompt",
+        "the share of a text's words that is its prompt; dataset imdb: of what stands between its blanks",
         source="2210.01241 sec. 4.1: IMDB",
         low=0.0,
         high=1.0,
@@ -104,8 +104,8 @@ class Options:
                 )
         if entry and self.prompt:
             check_prompt(self.prompt, entry.parts)
-        if self.dataset == CONSTANT and (self.source != "builtin" or not self.prompt):
-            raise BadSetting("the dataset 'constant' needs a prompt, and reads no source; set prompt alone")
+        if self.dataset == CONSTANT and self.source != "builtin":
+            raise BadSetting("the dataset 'constant' reads no source; set prompt alone")
         _ = self.text_source
 
     @property
@@ -169,20 +169,28 @@ def _loaded(options: Options) -> Splits:
     return load(options.text_source)
 
 
-def cut(text: str, words: int) -> tuple[str, str]:
-    """(prompt, continuation): a text split after its first `words` words.
+def ends_of_words(text: str, blanks: bool = False) -> list[int]:
+    """Where words end: at white space, or with `blanks` at every blank, as RL4LMs splits IMDB."""
+    if blanks:
+        return [*(match.start() for match in re.finditer(" ", text)), len(text)]
+    return [match.end() for match in re.finditer(r"\S+", text)]
+
+
+def cut(text: str, words: int, blanks: bool = False) -> tuple[str, str]:
+    """(prompt, continuation): a text split after its first `words` words, as `ends_of_words` counts them.
 
     The continuation keeps its leading space, so prompt + continuation == text.
 
     Raises:
         ValueError: the prompt or the continuation would have no word.
     """
-    ends = [match.end() for match in re.finditer(r"\S+", text)]
-    if not 0 < words < len(ends):
+    ends = ends_of_words(text, blanks)
+    prompt = text[: ends[words - 1]] if 0 < words < len(ends) else ""
+    if not prompt.strip() or not text[len(prompt) :].strip():
         raise ValueError(
             f"a text of {len(ends)} words cannot be cut into a prompt of {words} and an answer of at least 1"
         )
-    return text[: ends[words - 1]], text[ends[words - 1] :]
+    return prompt, text[len(prompt) :]
 
 
 def _cut_row(row: Row, options: Options) -> Row:
@@ -195,13 +203,13 @@ def _cut_row(row: Row, options: Options) -> Row:
                 prompt=prompt, references=references, text="".join((prompt, *references[:1])), label=label
             ),
         )
-    text = row["text"]
-    length = len(text.split())
+    text, blanks = row["text"], options.dataset == IMDB
+    length = len(ends_of_words(text, blanks))
     count = options.prompt_words
     if not 0 < count < length:
         count = min(max(int(length * options.prompt_fraction), 1), length - 1)
     try:
-        prompt, continuation = cut(text, count)
+        prompt, continuation = cut(text, count, blanks)
     except ValueError as error:
         raise BadRow(
             f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews"

@@ -46,7 +46,12 @@ class PlayedTokens(Played):
         """The tokens and rewards of the episodes, and if the algorithm needs them, all scores."""
         actor = self.actor
         batch = token_batch(
-            episodes, actor.format, self.parts.weights, max_length=actor.context, room=actor.room
+            episodes,
+            actor.format,
+            self.parts.weights,
+            max_length=actor.context,
+            room=actor.room,
+            side=actor.truncation_side,
         )
         batch = batch.to(actor.device)
         with products(actor.policy):

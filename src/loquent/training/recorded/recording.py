@@ -116,7 +116,12 @@ class _Episodes:
             by_id = {episode.row: rows[episode.row] for episode in chunk}
             scored = learner_rewards(rewards.terms, chunk, by_id, rewards.learner, actor.format)
             batch = token_batch(
-                scored, actor.format, rewards.weights, max_length=actor.context, room=actor.room
+                scored,
+                actor.format,
+                rewards.weights,
+                max_length=actor.context,
+                room=actor.room,
+                side=actor.truncation_side,
             )
             self.batches.append(replace(batch, episode=batch.episode + len(self.returns)))
             self.returns += [episode.total(rewards.weights) for episode in scored]

@@ -2,7 +2,8 @@
 
 The published files hold a dialogue a line, utterances ended by `__eou__`; beside them stand files of the acts
 (1 inform, 2 question, 3 directive, 4 commissive) and the emotions. A record of the hub has `dialog`, `act`
-and `emotion`. Utterance i of a dialogue is a row if `context` utterances stand before it.
+and `emotion`. Utterance i of a dialogue is a row if `context` utterances stand before it. Utterances keep the
+white space around them, as in RL4LMs: "Hi . __eou__ Hello . __eou__" has "Hi . " and " Hello . ".
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def examples(record: Fields, split: str, form: Form) -> list[Example]:
 
     A built-in record has `responses` too: other answers in place of the last utterance.
     """
-    said = [utterance.strip() for utterance in texts(record.get("dialog"), "the utterances")]
+    said = texts(record.get("dialog"), "the utterances")
     labels: dict[str, tuple[int, ...]] = {}
     for field, name in LABELS.items():
         if name in record:

@@ -1,0 +1,93 @@
+"""A pair of texts, and files whose records hold it as `chosen` and `rejected`, as those of TRL do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any
+
+from loquent.data.readers import reader
+from loquent.errors import BadRow
+
+BETWEEN = "\n\n"  # the texts of messages
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two different texts after a prompt; raters prefer the first one or the second one.
+
+    `margin`: by how much the score of the preferred text should exceed the other at least.
+    """
+
+    item: str
+    prompt: str
+    texts: tuple[str, str]
+    prefers_first: bool
+    margin: float = 0.0
+
+    @property
+    def chosen(self) -> str:
+        """The preferred text."""
+        return self.texts[0 if self.prefers_first else 1]
+
+    @property
+    def rejected(self) -> str:
+        """The other text."""
+        return self.texts[1 if self.prefers_first else 0]
+
+
+def is_chosen(path: Path) -> bool:
+    """Whether the first record of a file has the field `chosen`."""
+    read = reader(path) if path.is_file() else None
+    return read is not None and any("chosen" in record for _, record in islice(read(path), 1))
+
+
+def read(path: Path) -> Iterator[Pair]:
+    """The pairs of a file of records with `chosen` and `rejected`, and perhaps `prompt` and `margin`.
+
+    Each of the three is a text or a list of messages (`role`, `content`). Without a prompt, messages that
+    both lists begin with are the prompt. The contents of several messages are joined by an empty line.
+
+    Raises:
+        BadRow: a record lacks a field or has another type there; names file and line.
+    """
+    records = reader(path)
+    assert records is not None
+    for line, record in records(path):
+        try:
+            yield _pair(f"{path.name}:{line}", record)
+        except ValueError as error:
+            raise BadRow(str(error), file=path, line=line) from None
+
+
+def _pair(item: str, record: Mapping[str, Any]) -> Pair:
+    chosen, rejected = (_texts(record.get(name), name) for name in ("chosen", "rejected"))
+    prompt = _texts(record["prompt"], "prompt") if record.get("prompt") else []
+    if not prompt and isinstance(record["chosen"], list):
+        both = zip(chosen[:-1], rejected[:-1], strict=False)
+        prompt = [text for text, _ in takewhile(lambda pair: pair[0] == pair[1], both)]
+        chosen, rejected = chosen[len(prompt) :], rejected[len(prompt) :]
+    margin = record.get("margin")
+    try:
+        number = float(0 if margin in (None, "") else margin)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"`margin` holds {margin!r:.60}; it must be a finite number")
+    texts = (BETWEEN.join(chosen), BETWEEN.join(rejected))
+    return Pair(item, BETWEEN.join(prompt), texts, True, number)
+
+
+def _texts(value: Any, name: str) -> list[str]:
+    """A text, or the contents of messages."""
+    messages = [{"content": value}] if isinstance(value, str) else value
+    if isinstance(messages, list) and messages:
+        contents = [one.get("content") if isinstance(one, Mapping) else None for one in messages]
+        if all(isinstance(content, str) for content in contents):
+            return contents  # type: ignore[return-value]  # all are texts
+    raise ValueError(
+        f"`{name}` holds {value!r:.60}; it must hold a text, or a list of messages with `role` and `content`"
+    )
