@@ -212,6 +212,7 @@ def test_several_seeds_take_their_time_and_disk(tmp_path, monkeypatch, capsys):
         2.0,
         {"seeds": 1},
         "cpu",
+        None,
     )
     three = one.of_seeds(3)
     assert (three.total_seconds, three.seconds, three.peak, three.sizes["seeds"]) == (

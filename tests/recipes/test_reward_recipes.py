@@ -50,7 +50,9 @@ def test_each_part_of_a_composed_reward_is_logged_raw_and_weighted(composed):
         )
         assert 0.0 <= line["rollout/reward/like_a_review/raw"] <= 1.0
     [statistics] = [
-        json.loads((composed.folder / f"checkpoints/update-{n}/state.json").read_text())["rewards"]
+        json.loads((composed.folder / f"checkpoints/update-{n}/state.json").read_text())["experience"][
+            "rewards"
+        ]
         for n in (5,)
     ]
     raw = [line["rollout/reward/like_a_review/raw"] for line in composed.metrics[1:]]

@@ -126,6 +126,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "algorithm.min_keep": 250,
     "algorithm.mu": 0,
     "algorithm.discount": "turn",
+    "algorithm.entropy": None,  # raw at temperature 1 only: tests/algorithms/test_nlpo.py
     "algorithm.weight_decay": 0.5,
     "decoding.method": None,  # any other than sample is refused where one learns from one's own play
     "evaluation.method": "greedy",
