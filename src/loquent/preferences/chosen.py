@@ -86,8 +86,9 @@ def _texts(value: Any, name: str) -> list[str]:
     messages = [{"content": value}] if isinstance(value, str) else value
     if isinstance(messages, list) and messages:
         contents = [one.get("content") if isinstance(one, Mapping) else None for one in messages]
-        if all(isinstance(content, str) for content in contents):
-            return contents  # type: ignore[return-value]  # all are texts
+        texts = [content for content in contents if isinstance(content, str)]
+        if len(texts) == len(contents):
+            return texts
     raise ValueError(
         f"`{name}` holds {value!r:.60}; it must hold a text, or a list of messages with `role` and `content`"
     )
