@@ -191,6 +191,7 @@ def test_rows_probabilities_and_evaluations_are_those_of_rl4lms(originals, tmp_p
 SAID = {  # what differs is said beside its key
     ("common_gen/t5_ppo_on_supervised", "tokenizer.model_name"): "if it has none, add the files of t5-base's",
     ("iwslt2017/t5_ppo", "train_evaluation.generation_kwargs.length_penalty"): "beams are compared with 1",
+    ("common_gen/t5_ppo_on_supervised", "alg.args.ent_coef"): "over the tokens that can be drawn",
     ("iwslt2017/t5_ppo", "env.n_envs"): "RL4LMs collects more answers where answers are shorter",
     ("imdb_text_continuation/gpt2_supervised", "datapool.id"): "RL4LMs joins them without it",
     ("imdb_text_continuation/gpt2_supervised", "train_evaluation"): "evaluations in training are on positive",

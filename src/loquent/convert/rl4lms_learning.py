@@ -35,6 +35,7 @@ TRPO = {  # RL4LMs' name -> Loquent's name, type, default of sb3-contrib
     "line_search_max_iter": ("searches", int, 10),
     "n_critic_updates": ("critic_epochs", int, 10),
 }
+ENTROPY = "the bonus is the entropy over the tokens that can be drawn; in RL4LMs over all tokens"
 OTHERS = ("sub_sampling_factor", "rms_prop_eps", "use_rms_prop")  # arguments of A2C and TRPO alone
 POLICY_LEFT = {
     "apply_model_parallel": "one device holds the networks",
@@ -76,7 +77,8 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
             default = A2C.get(key, default) if kind == "a2c" else default
             default = None if kind == "trpo" and key == "max_grad_norm" else default  # of sb3-contrib
             section[setting] = source.get(f"alg.args.{key}", value_type, default)
-            source.taken(f"alg.args.{key}", f"algorithm.{setting}")
+            why = ENTROPY if key == "ent_coef" and section[setting] else ""
+            source.taken(f"alg.args.{key}", f"algorithm.{setting}", why)
         else:
             source.changed(f"alg.args.{key}", f"{kind} has no such setting in Loquent")
     section |= _alone(source, kind, known)
