@@ -362,7 +362,7 @@ train_evaluation: {n_iters: 10, metrics: [], generation_kwargs: {num_beams: 5, m
     assert "on the left" in why["alg.policy.args.prompt_truncation_side"]
     assert "before 50 had no reward" in why["env.args.max_episode_length"]
     assert "nearest: learning_rate" in why["alg.args.learnign_rate"]
-    assert "no length_penalty" in why["alg.policy.args.generation_kwargs.length_penalty"]
+    assert "beams are compared with 1" in why["alg.policy.args.generation_kwargs.length_penalty"]
     assert (made.decoding.method, made.evaluation.method, made.evaluation.beams) == ("sample", "beam", 5)
 
 

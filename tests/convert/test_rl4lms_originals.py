@@ -173,6 +173,51 @@ def test_what_an_optimizer_and_a_schedule_are(originals, tmp_path):
         assert made.config.idle(training.updates, training.episodes) == ""
 
 
+def test_rows_probabilities_and_evaluations_are_those_of_rl4lms(originals, tmp_path):
+    """Ratios are of the full softmax, whatever tokens are drawn from; rows are drawn with replacement; the
+    first evaluation is before the first update, in supervised learning too.
+    """
+    for file in sorted(originals.glob("*/*.yml")):
+        (tmp_path / "made.yaml").write_text(rl4lms.convert(file, accept_changes=True).text)
+        made = recipes.load(tmp_path / "made.yaml")
+        assert made.training.evaluate_first, file
+        if made.algorithm != "supervised":
+            assert learned(made, "ratio", "kl_temperature") == ["raw", "one"], file
+            assert made.training.priority == 0.0, file
+        else:
+            assert made.training.priority is None, "Hugging Face's Trainer reads each row once in an epoch"
+
+
+SAID = {  # what differs is said beside its key
+    ("common_gen/t5_ppo_on_supervised", "tokenizer.model_name"): "if it has none, add the files of t5-base's",
+    ("iwslt2017/t5_ppo", "train_evaluation.generation_kwargs.length_penalty"): "beams are compared with 1",
+    ("common_gen/t5_ppo_on_supervised", "alg.args.ent_coef"): "over the tokens that can be drawn",
+    ("iwslt2017/t5_ppo", "env.n_envs"): "RL4LMs collects more answers where answers are shorter",
+    ("imdb_text_continuation/gpt2_supervised", "datapool.id"): "RL4LMs joins them without it",
+    ("imdb_text_continuation/gpt2_supervised", "train_evaluation"): "evaluations in training are on positive",
+    ("narrative_qa/t5_ppo", "datapool.id"): "task.source: path reads UnifiedQA's",
+    ("synthetic_generate_increasing_numbers/bart_ppo", "alg.policy.args.model_name"): "no_repeat_ngram_size",
+    (
+        "synthetic_generate_increasing_numbers/gpt2_a2c",
+        "alg.policy.args.weight_decay",
+    ): "RMSprop here has none",
+}
+
+
+@pytest.mark.parametrize(("place", "says"), SAID.items(), ids=["/".join(place) for place in SAID])
+def test_a_difference_is_said_beside_its_key(originals, place, says):
+    name, key = place
+    found = rl4lms.convert(originals / f"{name}.yml", accept_changes=True)
+    assert any(says in note.why for note in found.notes if note.key == key)
+
+
+def test_long_reviews_stay_whole_rows(originals, tmp_path):
+    """They lose their beginning in learning, as in RL4LMs, whose evaluations have one row for each review."""
+    file = originals / "imdb_text_continuation" / "gpt2_supervised.yml"
+    (tmp_path / "made.yaml").write_text(rl4lms.convert(file).text)
+    assert recipes.load(tmp_path / "made.yaml").options.text_words == 0
+
+
 def test_the_page_has_the_counts():
     text = PAGE.read_text(encoding="utf-8")
     assert {name: count for name, count in COUNTS.items() if f"| {name} | {count} |" not in text} == {}

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_format import format_of, ids_of, said, told
-from test_tokens import episode
+from test_tokens import earns, episode
 from tokenizers.processors import TemplateProcessing
+from tokenizers_for_tests import byte_level
 from transformers import PreTrainedTokenizerFast
 
 from loquent.core.values import Record
@@ -118,3 +119,29 @@ def test_a_prompt_fits_keeps_the_newest_and_drops_no_more_than_it_must(kind, dat
     if first:
         one_more = format.write("", turns[first - 2 :], "agent")
         assert one_more.length + len(one_more.opening) > room
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("pair", [False, True], ids=["flat", "pair"])
+def test_a_teacher_s_answer_that_is_too_long_is_cut_on_the_same_side(side, pair):
+    """The prompt gives way first. On the left a row has the last ids of the whole text, as if a tokenizer cut
+    prompt and answer as one; the answer of an encoder-decoder alone is cut to what its decoder reads.
+    """
+    plain = format_of("plain")
+    format = Pair(byte_level(), (3,), longest=7) if pair else plain
+    turns = (told("abcdefgh"), earns(said("0123456789"), told=2.0))
+    answer = list(plain.answer("0123456789"))
+    limits = {"max_length": 999 if pair else 7, "room": 999 if pair else 7, "side": side}
+    played = [episode(*turns, ended="done")]
+    with pytest.raises(BadModel, match="shorter texts"):
+        token_batch(played, format, Record(told=1.0), **limits)
+    batch = token_batch(played, format, Record(told=1.0), **limits, cuts_answers=True)
+    kept = answer[-6:] if side == "left" else answer[:6]
+    assert batch.tokens[batch.is_action].tolist() == kept
+    assert batch.reward[batch.is_action].tolist() == [0.0] * 5 + [2.0]
+    assert batch.cut == len(answer) - 6 + (0 if pair else 8)
+    if not pair:
+        assert batch.tokens.shape == (1, 7)
+        assert batch.tokens[0, 0] == plain.write("", (), "agent").pieces[0].ids[0]
+    fits = token_batch(played, format, Record(told=1.0), max_length=999, room=999, cuts_answers=True)
+    assert (fits.cut, fits.is_action.sum() == len(answer)) == ((0, True) if not pair else (5, False))

@@ -35,6 +35,7 @@ TRPO = {  # RL4LMs' name -> Loquent's name, type, default of sb3-contrib
     "line_search_max_iter": ("searches", int, 10),
     "n_critic_updates": ("critic_epochs", int, 10),
 }
+ENTROPY = "the bonus is the entropy over the tokens that can be drawn; in RL4LMs over all tokens"
 OTHERS = ("sub_sampling_factor", "rms_prop_eps", "use_rms_prop")  # arguments of A2C and TRPO alone
 POLICY_LEFT = {
     "apply_model_parallel": "one device holds the networks",
@@ -76,12 +77,20 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
             default = A2C.get(key, default) if kind == "a2c" else default
             default = None if kind == "trpo" and key == "max_grad_norm" else default  # of sb3-contrib
             section[setting] = source.get(f"alg.args.{key}", value_type, default)
-            source.taken(f"alg.args.{key}", f"algorithm.{setting}")
+            why = ENTROPY if key == "ent_coef" and section[setting] else ""
+            source.taken(f"alg.args.{key}", f"algorithm.{setting}", why)
         else:
             source.changed(f"alg.args.{key}", f"{kind} has no such setting in Loquent")
     section |= _alone(source, kind, known)
-    section["weight_decay"] = source.get("alg.policy.args.weight_decay", float, 1e-6)
-    source.taken("alg.policy.args.weight_decay", "algorithm.weight_decay")
+    if "ratio" in known:
+        section["ratio"] = "raw"  # RL4LMs scores tokens by the full softmax, whatever they are drawn from
+    key = "alg.policy.args.weight_decay"
+    section["weight_decay"] = source.get(key, float, 1e-6)
+    without = "RL4LMs' RMSprop also has a weight decay, 1e-6 if it is not set; RMSprop here has none"
+    why = without if section.get("optimizer") == "rmsprop" else ""
+    if why and source.node(key) is None:
+        source.remark(key, why)
+    source.taken(key, "algorithm.weight_decay", why)
     section |= _penalty(source)
     source.left("alg.args.verbose", "progress is shown on stderr")
     for key, why in POLICY_LEFT.items():
@@ -244,6 +253,8 @@ def _evaluated(source: Source, task: dict[str, Any]) -> int:
             "all 5,000 held-out rows are played in every evaluation, as in RL4LMs; "
             "training.evaluate_episodes=200 is faster"
         )
+        if source.get("datapool.id", str) == "imdb_seq2seq":
+            why += "; evaluations in training are on positive reviews, in RL4LMs on all validation reviews"
         source.remark("train_evaluation", why)
         return 5000
     if task.get("dataset") == "constant":
@@ -264,7 +275,10 @@ def _iterations(source: Source, kind: str, sections: dict[str, Any]) -> dict[str
     longest = max(1, sections["decoding"]["max_new_tokens"])
     episodes, minibatch = max(1, round(tokens / longest)), max(1, round(batch / longest))
     for key in ("env.n_envs", "alg.args.n_steps"):
-        why = f"{tokens} tokens an update are {episodes} answers of {longest}"
+        why = (
+            f"{tokens} tokens an update are {episodes} answers of {longest}; RL4LMs collects more answers "
+            "where answers are shorter"
+        )
         source.taken(key, "training.episodes", why)
     algorithm = sections["algorithm"]
     if "minibatch" in _settings(algorithm["kind"]):
@@ -280,6 +294,7 @@ def _iterations(source: Source, kind: str, sections: dict[str, Any]) -> dict[str
     section = {
         "updates": source.get("train_evaluation.n_iters", int),
         "episodes": episodes,
+        "priority": 0.0,  # with replacement
         "evaluate_every": source.get("train_evaluation.eval_every", int, 10),
         "evaluate_first": True,
         "checkpoint_every": source.get("train_evaluation.save_every", int, 20),
@@ -300,6 +315,7 @@ def _epochs(source: Source, sections: dict[str, Any]) -> dict[str, Any]:
     section: dict[str, Any] = {
         "episodes": size,
         "evaluate_every": source.get(f"{key}.logging_steps", int, 500, 1),
+        "evaluate_first": True,
         "checkpoint_every": source.get(f"{key}.save_steps", int, 500, 1),
     }
     why = "RL4LMs evaluates the validation split whenever Hugging Face's Trainer logs"

@@ -13,10 +13,13 @@ from loquent.models.decoding_settings import SIDES
 
 IMDB = {"dataset": "imdb", "source": "hub", "prompt_fraction": 0.5}
 IMDB_ROWS = 20_000  # rows of train after a fifth is set aside for validation; half of them are positive
-IMDB_WORDS = 600  # of a text that the context of GPT-2 surely has room for
 GENERATION = {"temperature": float, "top_p": float}
 DEFAULTS = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # of Hugging Face's generate
 SIDE = "prompt_truncation_side"
+OWN_OPTIONS = (  # of BART and Blenderbot; the configurations of GPT-2 and T5 have none
+    "in RL4LMs, generate also takes options of the model's own configuration, such as no_repeat_ngram_size; "
+    "here none is taken"
+)
 T5_LENGTH = 512  # the longest text of T5's tokenizer in transformers 4.18
 
 
@@ -39,13 +42,6 @@ def task(source: Source, kind: str) -> dict[str, Any]:
     if pool in ("imdb", "imdb_seq2seq"):
         section |= IMDB
         _imdb(source)
-        if kind == "supervised":
-            section["text_words"] = IMDB_WORDS
-            why = (
-                f"reviews of more than {IMDB_WORDS} words become several rows (task.text_words); in RL4LMs a "
-                "text beyond the model's context loses its beginning"
-            )
-            source.remark("datapool", why)
     elif pool in rl4lms_pools.POOLS:
         section |= rl4lms_pools.task(source, pool, encoder_decoder(source))
     else:
@@ -61,6 +57,8 @@ def task(source: Source, kind: str) -> dict[str, Any]:
 def _imdb(source: Source) -> None:
     """Note what becomes of the data pool of IMDB."""
     why = "splits are cut by a hash of the ids, not by a shuffle"
+    if source.get("datapool.id", str) == "imdb_seq2seq":
+        why += "; a text has the blank between its halves, RL4LMs joins them without it"
     source.taken("datapool.id", "task.dataset, task.source", why)
     source.left("datapool.args.seed", "splits are cut by a hash of the ids")
     key = "datapool.args.positive_ratio"
@@ -93,11 +91,16 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     """The policy's model, `tokenizer`, the critic and the reference model."""
     key = "alg.model_name" if kind == "supervised" else "alg.policy.args.model_name"
     path = source.get(key, str)
-    source.taken(key, "model.path")
-    if source.get("tokenizer.model_name", str, path) == path:
+    source.taken(key, "model.path", OWN_OPTIONS if "bart" in path or "blenderbot" in path else "")
+    tokenizer = source.get("tokenizer.model_name", str, path)
+    if tokenizer == path:
         source.taken("tokenizer.model_name", "model.path")
     else:
-        source.left("tokenizer.model_name", f"a model brings its own tokenizer; this one is that of {path}")
+        why = (
+            f"a model brings its own tokenizer; this one is that of {path}: if it has none, add the files of "
+            f"{tokenizer}'s to a copy of it"
+        )
+        source.left("tokenizer.model_name", why)
     source.left("tokenizer.padding_side", "decoding and learning each choose the side they need")
     source.left("tokenizer.pad_token_as_eos_token", "padding is never seen by a model")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
@@ -143,8 +146,8 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     _lengths(source, section)
     section |= _learned_prompts(source) if kind == "supervised" else _prompts(source)
     _end_token(source, kind)
-    if source.get("env.args.priority_scale", float, 0.0) == 0:
-        source.same("env.args.priority_scale")
+    if source.get("env.args.priority_scale", float, 0.0) == 0 and kind != "supervised":
+        source.taken("env.args.priority_scale", "training.priority")
     else:
         source.left(
             "env.args.priority_scale",
@@ -297,8 +300,10 @@ def _generation(source: Source, key: str, draws: bool, section: str) -> dict[str
     for name, item in node.mapping(key).items() if node and node.value is not None else ():
         if item.value is None:
             source.same(f"{key}.{name}")
-        post = "Loquent does not change a text after it is drawn"
-        why = post if name == "post_processing_fn" else f"decoding has no {name} in Loquent"
+        why = {
+            "post_processing_fn": "Loquent does not change a text after it is drawn",
+            "length_penalty": "beams are compared with 1, Hugging Face's default, here",
+        }.get(name, f"decoding has no {name} in Loquent")
         source.left(f"{key}.{name}", why)
     return settings
 

@@ -52,7 +52,7 @@ POOLS = {
     "narrative_qa": Pool(
         "narrative_qa",
         pinned=True,
-        remark="rows are those of the hub's copy, not of UnifiedQA's files",
+        remark="rows are those of the hub's copy; task.source: path reads UnifiedQA's, which RL4LMs has",
     ),
     "iwslt2017en_de": Pool("iwslt2017", ("prompt_prefix", ""), "{source}"),
     "daily_dialog": Pool(

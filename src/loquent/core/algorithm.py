@@ -107,6 +107,8 @@ class BatchAlgorithm(Algorithm):
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
     tempered: bool = False
     """Whether `score` takes the full softmax at the temperature of decoding; without, at temperature 1."""
+    cuts_answers: ClassVar[bool] = False
+    """Whether an answer of text that is too long for a row is cut instead of refused."""
     gradient: Any = None
     """The owner of its gradient steps (`algorithms.shared.gradient_step.GradientStep`); None: it has none."""
 

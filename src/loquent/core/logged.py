@@ -72,7 +72,8 @@ LOGGED = {
     ),
     "rollout/cut_tokens": Logged(
         "tokens",
-        "tokens omitted from observations that alone exceed the room for a prompt",
+        "tokens omitted from observations that alone exceed the room for a prompt, and in supervised "
+        "learning from answers that exceed a row",
     ),
     "rollout/words": Logged("words per answer", "mean length of the collected answers"),
     "rollout/repetition": Logged(

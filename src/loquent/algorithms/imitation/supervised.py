@@ -56,6 +56,7 @@ class Supervised(BatchAlgorithm):
     Config: ClassVar[type] = Config
     name = "supervised"
     reads = ("expert", "data")
+    cuts_answers = True  # each token counts on its own
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         self.config, self.key = config, key

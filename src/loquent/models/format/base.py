@@ -35,12 +35,14 @@ class Piece:
 class Fit:
     """The part of a history that a row keeps: the turns from `first` on.
 
-    Of the first turn's text the ids `keep` stay (None: all), and `cut` ids are removed.
+    Of the first turn's text the ids `keep` stay (None: all), of the answers the ids `answer`, and `cut` ids
+    are removed.
     """
 
     first: int = 0
     keep: slice | None = None
     cut: int = 0
+    answer: slice | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from loquent.errors import BadModel, LoquentError
 from loquent.models.format.base import HEAD
 from loquent.models.format.names import Format
 from loquent.models.support import Support
+from loquent.models.tokens.room import Limits
 from loquent.models.tokens.rows import RowAnswer, rows_of
 
 
@@ -58,7 +59,7 @@ class TokenBatch:
     # whether policy_logprob and reference_logprob have the temperatures of the support, instead of 1
     tempered: bool = False
     dropped: int = 0  # turns left out for length
-    cut: int = 0  # tokens of observations left out for length
+    cut: int = 0  # tokens of observations and answers left out for length
     left_out: int = 0  # episodes without an action token, which have no row
 
     def __post_init__(self) -> None:
@@ -184,6 +185,7 @@ def token_batch(
     room: int | None = None,
     side: str = "left",
     seat: str | None = None,
+    cuts_answers: bool = False,
 ) -> TokenBatch:
     """The batch of episodes from the view of one seat.
 
@@ -196,17 +198,19 @@ def token_batch(
             same turns are dropped; `max_length` by default.
         side: the side on which a text loses tokens if it is too long for a prompt, "left" or "right".
         seat: the seat whose tokens are actions; by default the learning seat of each episode.
+        cuts_answers: whether an answer that does not fit into `max_length` loses tokens on that side, after
+            all of its prompt; only for answers of text.
 
     Raises:
-        BadModel: an answer does not fit into `max_length`, a turn has tokens that this tokenizer does not
-            have, or a recorded log-probability is not finite.
+        BadModel: an answer does not fit into `max_length` and is not cut, a turn has tokens that this
+            tokenizer does not have, or a recorded log-probability is not finite.
         BadReward: a reward is not finite, or the number of rewards per token differs from the number of
             tokens.
     """
     room = max_length if room is None else min(room, max_length)
+    limits = Limits(max_length, room, side, cuts_answers)
     rows_of_episodes = [
-        rows_of(episode, format, weights, seat or episode.learning, max_length, room, side)
-        for episode in episodes
+        rows_of(episode, format, weights, seat or episode.learning, limits) for episode in episodes
     ]
     rows = [(index, row) for index, of_episode in enumerate(rows_of_episodes) for row in of_episode]
     groups = {name: n for n, name in enumerate(dict.fromkeys((e.split, e.row) for e in episodes))}

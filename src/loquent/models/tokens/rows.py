@@ -6,7 +6,7 @@ Each answer follows exactly the ids that it was drawn after.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -17,6 +17,7 @@ from loquent.core.values import Record
 from loquent.errors import BadModel, BadReward
 from loquent.models.format.base import HEAD
 from loquent.models.format.names import Fit, Format, Written
+from loquent.models.tokens.room import Limits, fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,24 +42,16 @@ class Row:
     fit: Fit  # what was left out for length
 
 
-def rows_of(
-    episode: Episode,
-    format: Format,
-    weights: Record,
-    seat: str,
-    max_length: int,
-    room: int,
-    side: str = "left",
-) -> list[Row]:
+def rows_of(episode: Episode, format: Format, weights: Record, seat: str, limits: Limits) -> list[Row]:
     """The rows of one episode: usually one.
 
     An answer whose prompt had to drop turns begins a new row. A row before another row is not ended. A row
     that is not ended contains the next observation and the markers before the next answer, as far as
-    `max_length` allows; its last token is the state whose value is bootstrapped.
+    the row allows; its last token is the state whose value is bootstrapped.
 
     Raises:
-        BadModel: an answer does not fit into `max_length` tokens together with the instruction and at least
-            one token of its observation.
+        BadModel: an answer does not fit into a row together with the instruction and at least one token of
+            its observation, and the limits do not cut answers.
         BadReward: a reward is not finite, or the number of rewards per token differs from the number of
             tokens.
     """
@@ -71,32 +64,25 @@ def rows_of(
     fits: list[tuple[int, Fit]] = []
     for i, count in enumerate(counts):
         if count:
-            budget, fit = min(room, max_length - count), Fit()
-            if count > format.longest_answer:
-                raise BadModel(
-                    f"turn {numbers[i]} of the episode {episode.row}#{episode.number} of {episode.task} is "
-                    f"an answer of {count} tokens; the decoder takes at most {format.longest_answer}; use a "
-                    "larger context or shorter texts (task.text_words)"
-                )
-            if lengths[i] > budget:
-                try:
-                    fit = format.fit(episode.instruction, turns[:i], seat, budget, side)
-                except BadModel as error:
-                    raise _too_long(error, episode, numbers[i], count) from error
-            fits.append((i, fit))
-    groups = [(fit, [i for i, _ in group]) for fit, group in groupby(fits, key=lambda pair: pair[1])]
-    layout = _Layout(episode, format, rewards, max_length)
+            own = limits if turns[i].tokens is None else replace(limits, cuts_answers=False)
+            try:
+                kept = fit(format, episode.instruction, turns[:i], seat, (lengths[i], count), own)
+            except BadModel as error:
+                raise _too_long(error, episode, numbers[i], count) from error
+            fits.append((i, kept))
+    groups = [(kept, [i for i, _ in group]) for kept, group in groupby(fits, key=lambda pair: pair[1])]
+    layout = _Layout(episode, format, rewards, limits.row)
     rows = []
-    for n, (fit, answers) in enumerate(groups):
+    for n, (kept, answers) in enumerate(groups):
         stop = groups[n + 1][1][0] if n + 1 < len(groups) else len(turns)
-        is_complete = fit == Fit() and stop == len(turns)
+        is_complete = kept == Fit() and stop == len(turns)
         written = (
             complete
             if is_complete
-            else format.write(episode.instruction, turns[fit.first : stop], seat, fit.keep)
+            else format.write(episode.instruction, turns[kept.first : stop], seat, kept.keep)
         )
         ended = n + 1 == len(groups) and not episode.bootstraps
-        rows.append(layout.row(written, [HEAD, *numbers[fit.first : stop]], fit, answers, ended))
+        rows.append(layout.row(written, [HEAD, *numbers[kept.first : stop]], kept, answers, ended))
     return rows
 
 
@@ -124,14 +110,14 @@ class _Layout:
         answer_pieces = {answer - fit.first + 1 for answer in answers}
         last = max(answer_pieces)
         for n, piece in enumerate(written.pieces[: last + 1]):
+            begin, number = len(ids), numbers[n]
             ids += piece.ids
-            turn += [numbers[n]] * len(piece.ids)
             if n in answer_pieces:
-                count, number = sum(piece.is_action), numbers[n]
-                start = len(ids) - count
-                placed.append(
-                    RowAnswer(start, count, number, self.episode.turns[number], self.rewards[number])
-                )
+                start = len(ids) - sum(piece.is_action)
+                reward = _kept(self.rewards[number], fit.answer)
+                ids[start:] = ids[start:][fit.answer or slice(None)]
+                placed.append(RowAnswer(start, len(reward), number, self.episode.turns[number], reward))
+            turn += [number] * (len(ids) - begin)
         if len(ids) > self.max_length:  # a text may need more tokens as the first one of a row
             raise BadModel(
                 f"turn {numbers[last]} of {self.episode.row}#{self.episode.number} ends at token "
@@ -154,6 +140,15 @@ def _too_long(error: BadModel, episode: Episode, number: int, count: int) -> Bad
         f"{count} tokens, too long for a row: {error}; use a larger context or shorter texts "
         "(task.text_words)"
     )
+
+
+def _kept(reward: NDArray[np.float64], answer: slice | None) -> NDArray[np.float64]:
+    """The reward of the tokens that stay of an answer; the last one also has that of the others."""
+    if answer is None:
+        return reward
+    kept = reward[answer].copy()
+    kept[-1] += reward.sum() - kept.sum()
+    return kept
 
 
 def _rewards(

@@ -27,7 +27,8 @@ class RecordedEpisodes(Batches):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
-        self.recording = record(self.settings, parts.task, parts.actor, rewards)
+        cuts = parts.algorithm.cuts_answers
+        self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts)
         self.batch: TokenBatch = parts.algorithm.prepare(self.recording.batch)
         rows = Pool(tuple(Row(str(i)) for i in range(len(self.batch))))
         self.sampler = Sampler(rows, parts.key.child("recorded rows"))

@@ -52,6 +52,7 @@ class PlayedTokens(Played):
             max_length=actor.context,
             room=actor.room,
             side=actor.truncation_side,
+            cuts_answers=self.algorithm.cuts_answers,
         )
         batch = batch.to(actor.device)
         with products(actor.policy):

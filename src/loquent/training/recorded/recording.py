@@ -64,14 +64,18 @@ class Recording:
         }
 
 
-def record(settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRewards) -> Recording:
+def record(
+    settings: TrainingSettings, task: Task, actor: Actor, rewards: RunRewards, cuts_answers: bool = False
+) -> Recording:
     """Read the episodes of `training.data`, score them, and keep those that the settings choose.
+
+    `cuts_answers`: as in `token_batch`.
 
     Raises:
         BadSetting: there is no such file, or it has no episode to learn from, or none is kept.
         BadRow: a line is not an episode of this task, on this split, on a known row.
     """
-    episodes = _Episodes(task, actor, rewards)
+    episodes = _Episodes(task, actor, rewards, cuts_answers)
     for path in settings.data:
         episodes.read(episode_file(path), settings)
     paths = ", ".join(settings.data)
@@ -102,6 +106,7 @@ class _Episodes:
     task: Task
     actor: Actor
     rewards: RunRewards
+    cuts_answers: bool = False
     batches: list[TokenBatch] = field(default_factory=list)
     returns: list[float] = field(default_factory=list)
     rewarded: set[str] = field(default_factory=set)
@@ -122,6 +127,7 @@ class _Episodes:
                 max_length=actor.context,
                 room=actor.room,
                 side=actor.truncation_side,
+                cuts_answers=self.cuts_answers,
             )
             self.batches.append(replace(batch, episode=batch.episode + len(self.returns)))
             self.returns += [episode.total(rewards.weights) for episode in scored]
