@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import docs_blocks
+from loquent import recipes
 from loquent.core import registry
 
 HERE = Path(__file__).resolve().parents[1]
@@ -129,9 +130,8 @@ def undocumented(kind, names, text):
 
 
 def known(kind):
-    """The registered names of a kind; a recipe's file in the package is its registration."""
-    files = (HERE / "src" / "loquent" / "recipes").rglob("*.yaml") if kind == "recipe" else ()
-    return [*registry.names(kind), *(file.stem for file in files)]
+    """The registered names of a kind; a recipe's files in the package are its registration."""
+    return recipes.names() if kind == "recipe" else registry.names(kind)
 
 
 @pytest.mark.parametrize("kind", registry.KINDS)

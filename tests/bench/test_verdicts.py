@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -147,6 +148,37 @@ def test_one_seed_is_decided_about_its_rows_alone():
     assert text.startswith("undecided about the methods (one seed); on these rows: holds")
     (noise,) = judge("xy", x=row("x", 0.5, error=1e-18), y=row("y", 0.5 + 1e-16, error=1e-18))
     assert noise.on_rows == ""
+
+
+@pytest.mark.parametrize(("few", "many"), [(3, 100), (10, 100), (20, 20)])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95])
+def test_equal_episodes_are_no_certainty(few, many, share):
+    """Both cells succeed equally often, on rows that are not paired: at most 5% of claims are decided.
+
+    With an error of 0 for 3 successes of 3, they are above 90 of 100 in 72% of suites.
+    """
+
+    def odds(n):
+        return [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
+
+    def cell(name, wins, n):
+        error = (wins * (n - wins) / (n - 1)) ** 0.5 / n
+        own = {f"{name}{i}": float(i < wins) for i in range(n)}
+        return dataclasses.replace(row(name, wins / n, error=error, rows=n), by_row={"a": {0: own}})
+
+    lower, higher = ([cell(name, k, n) for k in range(n + 1)] for name, n in (("x", few), ("y", many)))
+    wrong = sum(
+        one * other
+        for one, low in zip(odds(few), lower, strict=True)
+        for other, high in zip(odds(many), higher, strict=True)
+        if one * other > 1e-5
+        and (found := verdicts.step("a", low, high).difference) is not None
+        and found.p is not None
+        and found.p <= 0.05
+    )
+    assert wrong <= 0.06, "the exact level of a t test of few values is a little above 5%"
+    (all_of_three,) = judge("xy", x=lower[-1], y=higher[-(many // 10) - 1])
+    assert all_of_three.on_rows == UNDECIDED
 
 
 def test_the_rows_of_one_seed_are_paired():

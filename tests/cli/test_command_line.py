@@ -137,8 +137,51 @@ def test_list_shows_every_registered_name(kind, capsys):
     *lines, last = capsys.readouterr().out.splitlines()
     found = json.loads(last)
     assert set(registry.names(kind.removesuffix("s"))) <= set(found["names"])
-    assert len(lines) == len(found["names"])
+    assert len([line for line in lines if line not in found.get("groups", ())]) == len(found["names"])
     assert all(found["summaries"].values()), "a listed thing says nothing about itself"
+
+
+def test_recipes_are_listed_in_groups_a_short_line_each(capsys):
+    from loquent import recipes
+
+    assert cli.main(["list", "recipes", "--json"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    found = json.loads(last)
+    assert max(map(len, lines)) <= 100
+    assert not [line for line in lines if line.endswith("...")], "a recipe's first line is too long"
+    assert (
+        sorted(name for group in found["groups"].values() for name in group)
+        == found["names"]
+        == recipes.names()
+    )
+    assert found["groups"]["GRUE: film reviews are continued"][-1] == "grue_imdb_zero_shot"
+    assert "reviews_ppo" in found["groups"]["generation"]
+    heading = lines.index("wordle")
+    assert lines[heading + 1].startswith("  wordle_bc     A tiny model clones recorded games of Wordle")
+    assert found["summaries"]["grue_imdb_ppo"].endswith("run: loquent train grue_imdb_ppo")
+
+
+def test_list_without_a_kind_lists_the_kinds(capsys):
+    assert cli.main(["list"]) == 0
+    kinds = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert {"tasks", "algorithms", "recipes", "suites"} <= set(kinds)
+    for kind in kinds:
+        assert cli.parsed(["list", kind]).kind == kind
+
+
+def test_help_without_a_name_shows_every_command_in_two_groups(capsys):
+    assert cli.main(["help"]) == 0
+    text = capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cli.main([])
+    assert capsys.readouterr().err == text, "loquent alone says the same"
+    first, rest = (
+        [line.split()[0] for line in part.splitlines()[1:] if line.startswith("  ")]
+        for part in text.partition("what everybody needs")[2].split("the rest:")
+    )
+    assert first == ["train", "evaluate", "play", "report", "list", "show", "bench", "check", "export"]
+    assert sorted(first + rest) == sorted(grammar.with_commands()[1])
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_a_closed_pipe_is_no_error(command, folder):

@@ -129,6 +129,24 @@ def test_a_model_that_cannot_search_is_refused():
         drawn(built("rwkv", "float32"), prompts_of(3), SEARCH)
 
 
+@pytest.mark.parametrize(
+    ("error", "kind", "says"),
+    [
+        (NotImplementedError(), BadModel, "does not run with gpt2.*: NotImplementedError; decoding.method"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory"), RuntimeError, "not enough memory"),
+    ],
+)
+def test_an_error_of_a_search_is_named_unless_memory_ran_out(error, kind, says):
+    module = gpt2()
+
+    def broken(*inputs):
+        raise error
+
+    module.transformer.ln_f.register_forward_hook(broken)
+    with pytest.raises(kind, match=says):
+        drawn(module, prompts_of(3), SEARCH)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -122,6 +122,7 @@ BAD = [
     ({"chosen": "a"}, "`rejected` holds None"),
     ({"chosen": "a", "rejected": [1]}, "`rejected` holds"),
     ({"chosen": "a", "rejected": "b", "margin": "x"}, "`margin` holds 'x'"),
+    ({"chosen": "a", "rejected": "b", "margin": 10**400}, "`margin` holds 1000"),
     ({"chosen": [], "rejected": "b"}, "`chosen` holds"),
 ]
 

@@ -52,9 +52,9 @@ def test_a_recipe_has_the_settings_of_the_paper(task):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_supervised_recipe_makes_the_epochs_of_its_first_line(task):
-    head = (RECIPES / f"grue_{task}_supervised.yaml").read_text().splitlines()[0]
-    epochs, rows = re.search(r"(\w+) epochs of (?:the paper's )?([\d,]+)", head).groups()
+def test_a_supervised_recipe_makes_the_epochs_of_its_comment(task):
+    text = (RECIPES / f"{task}.yaml").read_text()
+    epochs, rows = re.search(r"supervised:.*#.*?(\w+) epochs of (?:the paper's )?([\d,]+)", text).groups()
     count = EPOCHS[epochs] * int(rows.replace(",", ""))
     run = recipes.load(f"grue_{task}_supervised").training
     assert run.updates == math.ceil(count / run.episodes)

@@ -52,6 +52,14 @@ def test_a_profile_is_over_the_file_and_under_overrides(upper):
     assert recipes.load(written).fingerprint == found.fingerprint
 
 
+def test_a_setting_of_a_profile_is_over_a_whole_section_of_the_base(upper):
+    upper.write_text("base: lower\nprofiles: {cpu: {training: {updates: 5, episodes: 8}}}\n")
+    top = upper.with_name("top.yaml")
+    top.write_text("base: upper\nprofiles: {cpu: {training.updates: 6}}\n")
+    found = recipes.load(top, profile="cpu").training
+    assert (found.updates, found.episodes) == (6, 8)
+
+
 def test_mistakes_in_layers_are_named(upper):
     with pytest.raises(UnknownName, match=r"profile of this recipe.*cpu"):
         recipes.load(upper, profile="cpuu")

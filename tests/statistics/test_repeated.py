@@ -74,7 +74,10 @@ def test_degenerate_tables_and_numbers_of_any_size():
     flat = np.tile(TABLE[:, :1], (1, 3))
     assert (within(flat), friedman(flat)) == (None, None)
     shifted = flat + np.arange(3)
-    assert (within(shifted).f, within(shifted).p) == (math.inf, 0.0)
+    assert (within(shifted).f, within(shifted).p) == (math.inf, None)
+    # two items and a difference of 1 in both: nothing shows how differences vary
+    (pair,) = repeated({"a": {1: 3.0, 2: 4.0}, "b": {1: 2.0, 2: 3.0}}).pairs
+    assert (pair.difference, pair.low, pair.high, pair.p, pair.rank_p) == (-1, None, None, None, 0.5)
     same = repeated({name: dict(enumerate(flat[:, 0].tolist())) for name in "ab"}).pairs[0]
     assert (same.difference, same.p, same.rank_p) == (0, 1, 1)
     assert within(TABLE * 2.0**900) == within(TABLE)

@@ -4,10 +4,10 @@ import csv
 import json
 
 import pytest
+from test_filled_sheets import run
 
 from loquent.cli import main as cli
 from loquent.study import sheets
-from study.test_filled_sheets import run
 
 
 def cells(folder, name="sheet-1.csv", column="answer"):

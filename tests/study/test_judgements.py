@@ -195,6 +195,16 @@ def test_the_command_prints_the_tests_over_items_first(tmp_path, capsys):
     assert capsys.readouterr().out.count("ANOVA") == 1
 
 
+def test_one_difference_in_all_items_is_no_certainty(tmp_path, capsys):
+    """Two items and nlpo 2 below ppo in both: before, p < 1e-12 and an interval without width."""
+    lines, _ = files(tmp_path, [one for one in RATINGS if one["rater"] == "ann"])
+    cli.main(["study", str(lines), "--out", str(tmp_path / "page.html")])
+    printed = capsys.readouterr().out
+    assert "no test, because the systems differ by the same amounts in each item" in printed
+    assert "nlpo - ppo: -2 (no interval), p unknown (paired t, Bonferroni), p = 0.5 (signed" in printed
+    assert "<td>unknown</td>" in (tmp_path / "page.html").read_text()
+
+
 def test_the_interval_resamples_items_not_ratings():
     """Ten raters who agree say no more than one: the interval is that of the items."""
     once = [Rating(f"r{i}", "0", "a", "q", float(i % 5)) for i in range(20)]

@@ -73,7 +73,7 @@ def _pair(item: str, record: Mapping[str, Any]) -> Pair:
     margin = record.get("margin")
     try:
         number = float(0 if margin in (None, "") else margin)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(f"`margin` holds {margin!r:.60}; it must be a finite number")

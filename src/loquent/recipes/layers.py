@@ -1,6 +1,6 @@
 """Recipes in layers: a file that changes another one (`base`), and settings by size (`profiles`).
 
-    base: grue_commongen_zero_shot            # a recipe beside this file
+    base: lower                               # a recipe beside this file
     algorithm: {kind: ppo}
     profiles: {cpu: {training.updates: 12}}   # --profile cpu
 
@@ -10,6 +10,7 @@ the whole section. Profiles of the base apply first.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,34 +19,34 @@ from loquent.core.options import PROFILE, read
 from loquent.errors import BadSetting, UnknownName
 from loquent.recipes.overrides import Override, of_file
 
-BASE, PROFILES = "base", "profiles"
-MOST_BASES = 8
+BASE, PROFILES, METHODS = "base", "profiles", "methods"
 
 
 def whole(root: Node, path: Path) -> Node:
-    """The tree of a recipe over the trees of its bases.
+    """The tree of a recipe over the trees of its bases; raises as `bases`."""
+    return functools.reduce(over, bases(root, path).values())
+
+
+def bases(root: Node, path: Path) -> dict[str, Node]:
+    """The trees of a file's bases and of the file, by the names of the files, the lowest first.
 
     Raises:
         BadSetting: a base does not exist, or the bases form a circle.
     """
-    layers, folder = [root], path.parent
-    while (node := layers[-1].mapping("a recipe").pop(BASE, None)) is not None:
-        file = folder / f"{node.value}.yaml"
+    layers = {path.stem: root}
+    above = root
+    while (node := above.mapping("a recipe").pop(BASE, None)) is not None:
+        file = path.parent / f"{node.value}.yaml"
         if not isinstance(node.value, str) or Path(node.value).name != node.value or not file.is_file():
             raise BadSetting(
                 f"{node.place}: base must be the name of a recipe in the folder of this file, without .yaml, "
                 f"got {node.bare()!r}"
             )
-        if len(layers) > MOST_BASES:
-            raise BadSetting(
-                f"{node.place}: base = {node.value!r} leads to more than {MOST_BASES} files, perhaps in a "
-                "circle; remove a base"
-            )
-        layers.append(read(file))
-    merged = layers.pop()
-    while layers:
-        merged = _over(merged, layers.pop())
-    return merged
+        if node.value in layers:
+            raise BadSetting(f"{node.place}: base = {node.value!r} leads in a circle; remove a base")
+        above = read(file)
+        layers = {node.value: above, **layers}
+    return layers
 
 
 def profile(root: Node, name: str | None) -> list[Override]:
@@ -82,19 +83,27 @@ def _inside(node: Node | None) -> dict[str, Node]:
     return {} if node is None else node.mapping(PROFILES)
 
 
-def _over(below: Node, above: Node) -> Node:
+def over(below: Node, above: Node) -> Node:
     """The tree `above` over the tree `below`."""
     sections = dict(below.mapping("a recipe"))
     for name, node in above.mapping("a recipe").items():
         old = sections.get(name)
-        if name == PROFILES and old is not None:
-            inner = {**_inside(old)}
-            for key, settings in _inside(node).items():
-                inner[key] = _merged(inner.get(key), settings)
+        if name in (PROFILES, METHODS) and old is not None:
+            merge = _later if name == PROFILES else over
+            inner = dict(old.mapping(name))
+            for key, settings in node.mapping(name).items():
+                inner[key] = merge(inner[key], settings) if key in inner else settings
             sections[name] = Node(inner, node.file, node.line)
         else:
             sections[name] = _merged(old, node)
     return Node(sections, above.file, above.line)
+
+
+def _later(old: Node, new: Node) -> Node:
+    """The settings of a profile behind those of the profile below, which are applied first."""
+    above = new.mapping(PROFILES)
+    below = {path: node for path, node in old.mapping(PROFILES).items() if path not in above}
+    return Node({**below, **above}, new.file, new.line)
 
 
 def _merged(old: Node | None, new: Node) -> Node:

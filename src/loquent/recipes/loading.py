@@ -12,13 +12,13 @@ from loquent.core import registry
 from loquent.core.guards import trust
 from loquent.core.options import Node, read
 from loquent.errors import BadSetting, UnknownName, kind_of
-from loquent.recipes import building, layers, smoke
+from loquent.recipes import building, composition, layers, smoke
 from loquent.recipes.overrides import PROFILE, Overrides, override
 from loquent.recipes.recipe import Recipe
 
 FOLDER = resources.files("loquent.recipes")
-FOLDERS = (FOLDER, FOLDER / "grue")
 Imports = Literal["trusted", "all", "none"]
+Files = tuple[Path, ...]  # one, or those of a dataset and a method
 
 
 def load(
@@ -47,18 +47,13 @@ def load(
     Warns:
         Remark: a setting has no effect, such as the size of a new model beside `model.path`.
     """
-    path = find(name)
-    root = read(path)
-    if not root.mapping("a recipe"):
-        raise BadSetting(
-            f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a complete one"
-        )
-    root = layers.whole(root, path)
+    files = find(name)
+    root = tree(files)
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
     chosen = layers.profile(root, profile)
     whole = override(override(copy.deepcopy(root), chosen), overrides)
     if imports == "trusted" and str(name).endswith((".yaml", ".yml")):
-        trust.check(whole, path)
+        trust.check(whole, files[0])
     alone = frozenset(reach.name for reach in trust.reaches(whole)) if imports == "none" else frozenset[str]()
     with registry.refuse_imports(alone):
         tiny = smoke.overrides_of(profile, root, [*chosen, *overrides])
@@ -71,20 +66,37 @@ def names() -> list[str]:
     return sorted({*built_in(), *registry.names("recipe")})
 
 
-def built_in() -> dict[str, Path]:
+def built_in() -> dict[str, Files]:
     """The files of the built-in recipes by name."""
-    items = [item for folder in FOLDERS for item in folder.iterdir() if item.name.endswith(".yaml")]
-    return {item.name.removesuffix(".yaml"): Path(str(item)) for item in items}
+    folder = Path(str(FOLDER))
+    alone: dict[str, Files] = {file.stem: (file,) for file in folder.glob("*.yaml")}
+    return alone | composition.files(folder / "grue")
 
 
 def profiles(name: str | Path) -> Sequence[str]:
     """The profiles of a recipe, without "smoke"; raises as `find`."""
-    path = find(name)
-    return layers.names(layers.whole(read(path), path))
+    return layers.names(tree(find(name)))
 
 
-def find(name: str | Path) -> Path:
-    """The YAML file of a recipe.
+def tree(files: Files) -> Node:
+    """The tree of a recipe over all layers below it.
+
+    Raises:
+        BadSetting: a file is empty or cannot be read, or a base does not exist.
+    """
+    path, *method = files
+    if method:
+        return composition.tree(path, *method)
+    root = read(path)
+    if not root.mapping("a recipe"):
+        raise BadSetting(
+            f"{path.name}: the recipe is empty; `loquent show reviews_ppo` prints a complete one"
+        )
+    return layers.whole(root, path)
+
+
+def find(name: str | Path) -> Files:
+    """The YAML file of a recipe, or the two files that it is composed of.
 
     Raises:
         UnknownName: no recipe has this name. BadSetting: there is no such file.
@@ -100,9 +112,9 @@ def find(name: str | Path) -> Path:
             raise BadSetting(
                 f"there is no recipe file {path}; `loquent list recipes` shows the built-in ones"
             )
-        return path
+        return (path,)
     if str(name) in registry.names("recipe"):
-        return registry.recipe_file(str(name))
+        return (registry.recipe_file(str(name)),)
     if str(name) not in names():
         raise UnknownName("recipe", str(name), names())
     return built_in()[str(name)]

@@ -25,6 +25,7 @@ from loquent.statistics.comparing import holm
 from loquent.statistics.intervals import LEVEL, check_finite, unit_of
 from loquent.statistics.of_groups import scipy_stats
 
+ROUNDING = 1e-12  # of a difference: a smaller spread is none
 Values = Mapping[str, Mapping[str, float]]
 """A number for each system and item."""
 
@@ -34,14 +35,15 @@ class Within:
     """F of systems within items, with its degrees of freedom before the correction.
 
     `p` is corrected by `epsilon`, Greenhouse and Geisser's (1959): differences of some pairs may spread more
-    than those of others, and both degrees of freedom are multiplied by it.
+    than those of others, and both degrees of freedom are multiplied by it. If systems differ by the same
+    amounts in each item, F is infinite, and `p` is None: nothing shows how the differences vary.
     """
 
     f: float
     between: int
     within: int
     epsilon: float
-    p: float
+    p: float | None
 
 
 @dataclass(frozen=True)
@@ -58,18 +60,23 @@ class Paired:
     """The mean of second - first over the items of both, with tests for all pairs together.
 
     The interval and `p` are those of a paired t test with Bonferroni's correction, whose errors are of the
-    pair alone (Maxwell 1980, doi:10.3102/10769986005003269). `rank_p` is that of Wilcoxon's signed ranks with
-    Holm's correction.
+    pair alone (Maxwell 1980, doi:10.3102/10769986005003269). Both are None if the difference is the same in
+    each item, but not 0. `rank_p` is that of Wilcoxon's signed ranks with Holm's correction.
     """
 
     first: str
     second: str
     items: int
     difference: float
-    low: float
-    high: float
-    p: float
+    low: float | None
+    high: float | None
+    p: float | None
     rank_p: float
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -111,8 +118,8 @@ def within(table: NDArray[np.float64]) -> Within | None:
     rest = float(((centred - effects) ** 2).sum())
     if not centred.any():
         return None
-    if rest <= 1e-24 * float((centred**2).sum()):
-        return Within(math.inf, between, freedom, 1.0, 0.0)
+    if rest <= ROUNDING**2 * float((centred**2).sum()):
+        return Within(math.inf, between, freedom, 1.0, None)
     f = squares / between / (rest / freedom)
     roots = np.linalg.eigvalsh(np.cov(centred, rowvar=False))
     epsilon = min(1.0, float(roots.sum()) ** 2 / (between * float((roots**2).sum())))
@@ -150,16 +157,17 @@ def _pairs(values: Values, level: float) -> list[Paired]:
             len(both) - 1,
         )
         reach = float(stats.t.ppf(quantile, freedom)) * error
-        p = 2 * float(stats.t.sf(abs(middle) / error, freedom)) if error else float(middle == 0)
+        known = error > ROUNDING * abs(middle) or not middle
+        p = 2 * float(stats.t.sf(abs(middle) / error, freedom)) if error else 1.0
         found.append(
             {
                 "first": first,
                 "second": second,
                 "items": len(both),
                 "difference": unit * middle,
-                "low": unit * (middle - reach),
-                "high": unit * (middle + reach),
-                "p": min(1.0, len(names) * p),
+                "low": unit * (middle - reach) if known else None,
+                "high": unit * (middle + reach) if known else None,
+                "p": min(1.0, len(names) * p) if known else None,
                 "rank_p": float(stats.wilcoxon(gaps).pvalue) if gaps.any() else 1.0,
             }
         )

@@ -117,7 +117,7 @@ def _repeated(ids: ChartIds, name: str, found: Repeated, level: float) -> str:
     """The tests of systems within items."""
     labels = [f"{one.second} − {one.first}" for one in found.pairs]
     drawn = [
-        Dot(label, colour, one.difference, ends=(one.low, one.high))
+        Dot(label, colour, one.difference, ends=one.ends)
         for colour, (label, one) in enumerate(zip(labels, found.pairs, strict=True))
     ]
     rows = [
@@ -175,8 +175,10 @@ def _score(counted: Score | Wins) -> list[str]:
     return [*map(str, counts), probability(counted.p).removeprefix("= ")]
 
 
-def probability(p: float) -> str:
+def probability(p: float | None) -> str:
     """A p value as text; scipy's are not known better than 1e-12."""
+    if p is None:
+        return "unknown"
     return "< 1e-12" if p < SMALLEST else f"= {short(p)}"
 
 
@@ -188,7 +190,9 @@ def within_items(found: Repeated) -> list[str]:
         return [*lines, "No test: the systems are equal in each item."]
     f, ranks = found.within, found.friedman
     lines.append(
-        f"Repeated measures: F({f.between}, {f.within}) = {short(f.f)}, p {probability(f.p)} "
+        "Repeated measures: no test, because the systems differ by the same amounts in each item."
+        if f.p is None
+        else f"Repeated measures: F({f.between}, {f.within}) = {short(f.f)}, p {probability(f.p)} "
         f"(Greenhouse-Geisser, epsilon {short(f.epsilon)})."
     )
     if ranks is not None:

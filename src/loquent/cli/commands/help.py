@@ -1,4 +1,4 @@
-"""`loquent help`: prints the meaning of a setting, its default, range and source."""
+"""`loquent help`: prints the commands, or the meaning of a setting, its default, range and source."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from argparse import Namespace
 from typing import Any
 
 from loquent import recipes
+from loquent.cli.grammar import parser
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Print one line for each setting of this name, and return the lines."""
-    text = recipes.describe(arguments.setting)
+    """Print the commands, or one line for each setting of this name, and return the lines."""
+    name = arguments.setting
+    text = parser().format_help().rstrip() if name is None else recipes.describe(name)
     print(text)
-    return 0, {"setting": arguments.setting, "lines": text.splitlines()}
+    return 0, {"setting": name, "lines": text.splitlines()}

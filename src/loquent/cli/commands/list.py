@@ -5,34 +5,48 @@ from __future__ import annotations
 import ast
 import importlib.util
 from argparse import Namespace
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
+from loquent import recipes
+from loquent.cli.grammar.names import KINDS
 from loquent.core import registry
 from loquent.core.catalogue import CORPUS_METRICS
 from loquent.errors import BadSetting
 
 PACKAGE = Path(str(resources.files("loquent")))
-RECIPES, SUITES = PACKAGE / "recipes", PACKAGE / "bench" / "suites"
+SUITES = PACKAGE / "bench" / "suites"
+COLUMNS = 100
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Print and return the names of a kind."""
+    """Print and return the names of a kind, or the kinds."""
+    if arguments.kind is None:
+        _print(KINDS)
+        return 0, {"kinds": KINDS}
     kind = arguments.kind.removesuffix("s")
-    pages = {"recipe": _recipes, "suite": _suites, "reward": _rewards}
+    if kind == "recipe":
+        return 0, {"kind": kind, **_recipes()}
+    pages = {"suite": _suites, "reward": _rewards}
     summaries = (
         pages[kind]()
         if kind in pages
         else {name: summary(registry.target(kind, name)) for name in registry.names(kind)}
     )
-    width = max(map(len, summaries), default=0)
-    for name, line in summaries.items():
-        print(f"{name:<{width}}  {line}".rstrip())
+    _print(summaries)
     result = {"kind": kind, "names": list(summaries), "summaries": summaries}
     return 0, result | (
         {"needs": {name: needs(line) for name, line in summaries.items()}} if kind == "metric" else {}
     )
+
+
+def _print(summaries: Mapping[str, str], indent: str = "") -> None:
+    width = max(map(len, summaries), default=0)
+    for name, line in summaries.items():
+        print(f"{indent}{name:<{width}}  {line}".rstrip())
 
 
 def summary(dotted: str) -> str:
@@ -87,25 +101,32 @@ def _rewards() -> dict[str, str]:
     return rewards | metrics
 
 
-def _recipes() -> dict[str, str]:
-    """The built-in and the registered recipes, each with the first line of its file."""
-    files = {file.stem: file for file in (*RECIPES.glob("*.yaml"), *RECIPES.glob("grue/*.yaml"))}
-    broken = {}
-    for name in registry.names("recipe"):
+def _recipes() -> dict[str, Any]:
+    """Print the built-in and the registered recipes in groups, and return them with their first lines."""
+    groups: dict[str, dict[str, str]] = {}
+    for name in recipes.names():
         try:
-            files[name] = registry.recipe_file(name)
+            files = recipes.find(name)
+            group, line = recipes.heading(files), recipes.summary(files)
         except BadSetting as error:
-            broken[name] = str(error)
-    return dict(sorted({**_first_lines(files), **broken}.items()))
+            group, line = "recipes that cannot be read", str(error)
+        groups.setdefault(group, {})[name] = line
+    for group in sorted(groups, key=str.lower):
+        print(group)
+        width = COLUMNS - 4 - max(map(len, groups[group]))
+        what = {name: line.partition("  ")[0] for name, line in groups[group].items()}
+        _print({name: shorten(line, max(width, 40), placeholder=" ...") for name, line in what.items()}, "  ")
+    summaries = {name: line for group in groups.values() for name, line in group.items()}
+    return {
+        "names": sorted(summaries),
+        "summaries": {name: summaries[name] for name in sorted(summaries)},
+        "groups": {group: list(names) for group, names in groups.items()},
+    }
 
 
 def _suites() -> dict[str, str]:
     """The built-in suites, each with the first line of its file."""
-    return _first_lines({file.stem: file for file in SUITES.glob("*.yaml")})
-
-
-def _first_lines(files: dict[str, Path]) -> dict[str, str]:
     return {
-        name: files[name].read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-        for name in sorted(files)
+        file.stem: file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        for file in sorted(SUITES.glob("*.yaml"))
     }

@@ -100,9 +100,10 @@ def _print_repeated(found: Repeated) -> None:
     """The tests of systems within items."""
     print(f"  {page.WITHIN}: {' '.join(page.within_items(found))}")
     for one in found.pairs:
+        ends = "no interval" if one.ends is None else f"{one.ends[0]:.4g} to {one.ends[1]:.4g}"
         print(
-            f"    {line(one.second)} - {line(one.first)}: {one.difference:.4g} "
-            f"({one.low:.4g} to {one.high:.4g}), p {page.probability(one.p)} (paired t, Bonferroni), "
+            f"    {line(one.second)} - {line(one.first)}: {one.difference:.4g} ({ends}), "
+            f"p {page.probability(one.p)} (paired t, Bonferroni), "
             f"p {page.probability(one.rank_p)} (signed ranks, Holm), {one.items:,} items"
         )
 

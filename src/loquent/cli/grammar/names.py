@@ -7,6 +7,17 @@ from typing import Any
 from loquent.cli.grammar.arguments import allow_imports, command, overrides, profile
 from loquent.core import registry
 
+KINDS = {
+    "tasks": "worlds of language, each with its rows, seats and rewards",
+    "algorithms": "learners",
+    "agents": "players that need no training: random, scripted, expert, remote",
+    "rewards": "what a run is trained for",
+    "metrics": "what an evaluation measures",
+    "featurizers": "texts as vectors for networks over features",
+    "recipes": "runs that are ready to train",
+    "suites": "benchmarks: recipes side by side, with the published figures",
+}
+
 
 def add(commands: Any) -> None:
     """Add these commands."""
@@ -17,11 +28,8 @@ def add(commands: Any) -> None:
 
 
 def _list(commands: Any) -> None:
-    parser = command(commands, "list", "list the known names of a kind", "loquent list tasks")
-    parser.add_argument(
-        "kind",
-        choices=["tasks", "algorithms", "agents", "rewards", "metrics", "featurizers", "recipes", "suites"],
-    )
+    parser = command(commands, "list", "list the kinds, or the known names of a kind", "loquent list tasks")
+    parser.add_argument("kind", nargs="?", choices=KINDS, help="without it, the kinds are listed")
 
 
 def _show(commands: Any) -> None:
@@ -72,8 +80,13 @@ def _help(commands: Any) -> None:
     parser = command(
         commands,
         "help",
-        "print the meaning of a setting, its default, range and source",
+        "print the commands, or the meaning of a setting, its default, range and source",
         "loquent help clip",
         "loquent help nlpo",
     )
-    parser.add_argument("setting", metavar="SETTING", help="a setting, an algorithm or a task")
+    parser.add_argument(
+        "setting",
+        metavar="SETTING",
+        nargs="?",
+        help="a setting, an algorithm or a task; without it, the commands are listed",
+    )

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from loquent.core.episode import Tokens
-from loquent.errors import BadModel, LoquentError
+from loquent.errors import BadModel, LoquentError, is_memory_error
 from loquent.models.decode.drawn import Choices, Drawn, Sequences
 from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.score.acted import acting_at, padded_answers
@@ -116,12 +116,15 @@ def _search(
     module.generation_config = config  # else `generate` would take unset options from the model's own
     try:
         output = module.generate(**inputs, logits_processor=processors)
-    except (LoquentError, MemoryError, torch.OutOfMemoryError):
+    except LoquentError:
         raise
     except Exception as error:  # of the model's own code, which may raise anything
+        if is_memory_error(error):
+            raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BadModel(
             f"the beam search of transformers does not run with {module.config.model_type} in "
-            f"{str(module.dtype).removeprefix('torch.')}: {str(error).splitlines()[0]}; decoding.method must "
+            f"{str(module.dtype).removeprefix('torch.')}: {reason}; decoding.method must "
             "be greedy or sample for this model, or its dtype another"
         ) from error
     finally:
