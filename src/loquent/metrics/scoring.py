@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.metric import Measured, Metric, Samples, Scores, Tallied
+from loquent.core.metric import Measured, Metric, Samples, Scores, Tallied, traits
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.statistics.clustered import members
@@ -72,6 +72,8 @@ def score(
     """
     result = Scored()
     for name, metric in metrics.items():
+        if traits(metric).reads == "episode" and not samples.episodes:
+            raise BadSetting(f"{name} reads whole episodes, and these are texts; measure it in a run")
         measured = _measured(name, metric, samples)
         keys = result.corpus.keys() & measured.corpus.keys() | result.samples.keys() & measured.samples.keys()
         if keys:
