@@ -36,8 +36,8 @@ class Gold:
     def __init__(self, context: Context):
         pass
 
-    def __call__(self, predictions, references, prompts, rows):
-        return with_means({"gold": [gold(text) for text in predictions]})
+    def __call__(self, samples):
+        return with_means({"gold": [gold(text) for text in samples.predictions]})
 
 
 def recipe(base, proxy, beta):

@@ -7,7 +7,7 @@ from loquent.core.actions import ActionSet, Slots, Texts
 from loquent.core.agent import Agent, Answer
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode, Turn
-from loquent.core.metric import Context, Measured, Metric
+from loquent.core.metric import Context, Measured, Metric, Samples
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
@@ -31,6 +31,7 @@ __all__ = [
     "Outcome",
     "Record",
     "Row",
+    "Samples",
     "Slots",
     "Task",
     "TaskSpec",

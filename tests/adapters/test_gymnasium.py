@@ -434,8 +434,8 @@ def test_folders_that_hold_no_tokenizer(tmp_path, folder):
 class Length:
     name, version, higher_is_better = "length", 1, None
 
-    def __call__(self, predictions, references, prompts, rows):
-        return Measured({"length": [float(len(text)) if text else None for text in predictions]})
+    def __call__(self, samples):
+        return Measured({"length": [float(len(text)) if text else None for text in samples.predictions]})
 
 
 @pytest.mark.parametrize("name", TRACERS)

@@ -24,8 +24,8 @@ class Longest:
 
     name, version, higher_is_better = "length", 1, None
 
-    def __call__(self, predictions, references, prompts, rows):
-        return Measured({"length": [float(len(text)) for text in predictions]}, {})
+    def __call__(self, samples):
+        return Measured({"length": [float(len(text)) for text in samples.predictions]}, {})
 
 
 SENTENCES = [

@@ -11,7 +11,7 @@ from loquent.convert import rl4lms
 from loquent.convert import rl4lms_learning as learning
 from loquent.convert.source import Source
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.options import parse
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -493,10 +493,12 @@ def test_the_rouge_that_is_asked_for_is_paid(tmp_path):
     (term,), weights = compose.build(made.rewards, Context(task=loquent.task("generation")))
     row = Row("a", Record())
     scores = term.score(
-        ["the cats sat on the mat"],
-        [["the cat was sitting on the mat", "the cats sat on the mat"]],
-        [""],
-        [row],
+        Samples(
+            ["the cats sat on the mat"],
+            [["the cat was sitting on the mat", "the cats sat on the mat"]],
+            [""],
+            [row],
+        ),
     )
     assert scores == [pytest.approx(0.545455, abs=1e-6)]  # of the first reference alone
     assert dict(weights) == {"rouge": 1.0}

@@ -66,8 +66,8 @@ class Sometimes:
 
     name, version, higher_is_better = "sometimes", 1, True
 
-    def __call__(self, predictions, references, prompts, rows):
-        found = [1.0 if len(one) == 3 else None for one in predictions]
+    def __call__(self, samples):
+        found = [1.0 if len(one) == 3 else None for one in samples.predictions]
         return Measured({"sometimes": found}, {"sometimes": 1.0} if any(found) else {})
 
 

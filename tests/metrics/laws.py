@@ -6,7 +6,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.metric import traits
+from loquent.core.metric import Samples, traits
 from loquent.core.task import Row
 from loquent.core.values import Record
 
@@ -72,7 +72,7 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
         )
         made = row(len(drawn))
         before = copy.deepcopy((predictions, references, prompts))
-        whole = metric(predictions, references, prompts, made)
+        whole = metric(Samples(predictions, references, prompts, made))
         assert (predictions, references, prompts) == before
         assert set(whole.samples) | set(whole.corpus) <= set(metric.keys)
         assert set(whole.corpus) - set(whole.samples) <= set(getattr(metric, "corpus_only", ())), (
@@ -85,7 +85,9 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
                 for score in scores
             )
         assert all(len(scores) == len(drawn) for scores in whole.samples.values())
-        turned = metric(predictions[::-1], [own[::-1] for own in references[::-1]], prompts[::-1], made[::-1])
+        turned = metric(
+            Samples(predictions[::-1], [own[::-1] for own in references[::-1]], prompts[::-1], made[::-1])
+        )
         _close({key: scores[::-1] for key, scores in turned.samples.items()}, whole.samples)
         _close(
             {key: [value] for key, value in turned.corpus.items()},
@@ -93,13 +95,13 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
         )
         if not together:
             alone = [
-                metric([p], [r], [q], [m])
+                metric(Samples([p], [r], [q], [m]))
                 for p, r, q, m in zip(predictions, references, prompts, made, strict=True)
             ]
             for key, scores in whole.samples.items():
                 _close({key: [one.samples.get(key, [None])[0] for one in alone]}, {key: scores})
         # identity, and a prompt that is the answer
-        same = metric(predictions, [[p] for p in predictions], predictions, made)
+        same = metric(Samples(predictions, [[p] for p in predictions], predictions, made))
         if best is not None:
             scores = [
                 score
@@ -109,7 +111,7 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
             assert all(math.isclose(score, best, abs_tol=1e-9) for score in scores), scores
 
     laws()
-    empty = metric([], [], [], [])
+    empty = metric(Samples([]))
     assert not empty.corpus
     assert all(not scores for scores in empty.samples.values())
 

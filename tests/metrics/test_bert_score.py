@@ -11,7 +11,7 @@ import pytest
 import tiny_networks
 from laws import check_laws, rows
 
-from loquent.core.metric import Context, traits
+from loquent.core.metric import Context, Samples, traits
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 
 def scored(metric, predictions, references):
-    return metric(predictions, references, [""] * len(predictions), rows(len(predictions)))
+    return metric(Samples(predictions, references, [""] * len(predictions), rows(len(predictions))))
 
 
 def distances(path, stored, beside):
@@ -168,10 +168,10 @@ def test_rarity_in_the_references_of_the_call_is_no_score_of_a_text_and_is_not_k
     assert traits(getattr(term.metric, "metric", term.metric)).together == together
     assert isinstance(term.metric, Cached) != together
     if together:
-        given = [["a b", "b c", "c"], [["a"], ["b"], ["c a"]], [""] * 3, [Row("r")] * 3]
-        term.score(*(column[:2] for column in given))
+        given = Samples(["a b", "b c", "c"], [["a"], ["b"], ["c a"]], rows=[Row("r")] * 3)
+        term.score(given.take([0, 1]))
         fresh = build(terms, Context())[0][0]
-        assert term.score(*given) == fresh.score(*given)
+        assert term.score(given) == fresh.score(given)
         with pytest.raises(BadSetting, match="its score of a text depends on the other texts"):
             build({"bert_score": {**terms["bert_score"], "place": "token"}}, Context())
 

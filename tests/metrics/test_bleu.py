@@ -6,7 +6,7 @@ import real_pairs
 import sacrebleu as library
 from laws import check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.lexical.bleu import bleu
 from loquent.metrics.lexical.sacre import chrf, sacrebleu, ter, ter_reward
@@ -15,7 +15,7 @@ SAT, SITTING = "the cat sat on the mat", "the cat is sitting on the mat"
 
 
 def run(metric, predictions, references):
-    return metric(predictions, references, [""] * len(predictions), [])
+    return metric(Samples(predictions, references))
 
 
 def test_bleu_by_hand():
@@ -135,7 +135,7 @@ def test_of_equally_good_references_chrf_takes_the_shortest():
 
     said, told = ["", "the cat sat"], [["a", "the cat sat on the mat with a dog"], ["the cat sat"]]
     found = [
-        chrf(Context())(said, [own[::turn], told[1]], [""] * 2, []).corpus["chrf"]
+        chrf(Context())(Samples(said, [own[::turn], told[1]])).corpus["chrf"]
         for own in told[:1]
         for turn in (1, -1)
     ]
@@ -151,7 +151,7 @@ def test_of_equally_good_references_chrf_takes_the_shortest():
 
 def test_an_identical_text_scores_no_more_than_1():
     text = "the cat sat on the mat"
-    found = sacrebleu(Context())([text], [[text]], [""], [])
+    found = sacrebleu(Context())(Samples([text], [[text]]))
     assert (found.samples["sacrebleu"], found.corpus["sacrebleu"]) == ([1.0], 1.0)
 
 

@@ -7,7 +7,7 @@ import real_pairs
 from golden_scores import agree, stored
 from laws import check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.captions.cider import caption_words, cider
 
@@ -17,7 +17,7 @@ APPLES = "a boy is picking apples from trees"
 
 
 def run(metric, predictions, references):
-    return metric(predictions, references, [""] * len(predictions), [])
+    return metric(Samples(predictions, references))
 
 
 def test_m4():

@@ -7,7 +7,7 @@ import pytest
 import tiny_networks
 
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadSetting
@@ -36,9 +36,9 @@ def model(tmp_path_factory):
 @pytest.mark.parametrize("prompts", [True, False])
 def test_the_formula_of_the_paper(model, prompts):
     made = concept_preference(Context(), wordnet="none", include_prompt=prompts, **model)
-    scores = made(SAID, TOLD, PROMPTS, ROWS).samples["concept_preference"]
-    words = meteor(Context(), wordnet="none")(SAID, TOLD, PROMPTS, ROWS).samples["meteor-exact-stem"]
-    liked = classifier(Context(), include_prompt=prompts, **model)(SAID, TOLD, PROMPTS, ROWS)
+    scores = made(Samples(SAID, TOLD, PROMPTS, ROWS)).samples["concept_preference"]
+    words = meteor(Context(), wordnet="none")(Samples(SAID, TOLD, PROMPTS, ROWS)).samples["meteor-exact-stem"]
+    liked = classifier(Context(), include_prompt=prompts, **model)(Samples(SAID, TOLD, PROMPTS, ROWS))
     expected = [
         word + good / (1 + missing)
         for word, good, missing in zip(words, liked.samples["classifier"], MISSING, strict=True)
@@ -51,16 +51,16 @@ def test_the_released_configuration_leaves_the_preference_alone(model):
     made = registry.resolve("reward", "concept_preference")(
         Context(), meteor=0.0, missing=0.0, wordnet="none", include_prompt=False, **model
     )
-    liked = classifier(Context(), **model)(SAID, TOLD, PROMPTS, ROWS).samples["classifier"]
-    assert made(SAID, TOLD, PROMPTS, ROWS).samples["concept_preference"] == pytest.approx(liked)
-    assert made(SAID[:1], [()], PROMPTS[:1], ROWS[:1]).samples["concept_preference"] == [None]
-    assert made([], [], [], []).samples["concept_preference"] == []
+    liked = classifier(Context(), **model)(Samples(SAID, TOLD, PROMPTS, ROWS)).samples["classifier"]
+    assert made(Samples(SAID, TOLD, PROMPTS, ROWS)).samples["concept_preference"] == pytest.approx(liked)
+    assert made(Samples(SAID[:1], [()], PROMPTS[:1], ROWS[:1])).samples["concept_preference"] == [None]
+    assert made(Samples([])).samples["concept_preference"] == []
 
 
 def test_a_score_depends_on_its_sample_alone(model):
     made = concept_preference(Context(), wordnet="none", **model)
-    whole = made(SAID, TOLD, PROMPTS, ROWS).samples["concept_preference"]
-    turned = made(SAID[::-1], TOLD[::-1], PROMPTS[::-1], ROWS[::-1]).samples["concept_preference"]
+    whole = made(Samples(SAID, TOLD, PROMPTS, ROWS)).samples["concept_preference"]
+    turned = made(Samples(SAID[::-1], TOLD[::-1], PROMPTS[::-1], ROWS[::-1])).samples["concept_preference"]
     assert turned[::-1] == pytest.approx(whole)
     with pytest.raises(BadSetting):
         concept_preference(Context(), meteor=-1.0, **model)

@@ -2,7 +2,7 @@ import pytest
 import real_pairs
 from laws import check_laws
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.metrics.captions.concepts import concept_coverage, concepts_of, coverage, missing_concepts, split
@@ -81,27 +81,29 @@ def test_where_concepts_come_from():
         Row("d"),
     ]
     said = ["a dog", "skis on a mountain", "x", "y"]
-    assert concept_coverage(Context())(said, [()] * 4, [""] * 4, rows).samples["concept_coverage"] == [
+    assert concept_coverage(Context())(Samples(said, rows=rows)).samples["concept_coverage"] == [
         0.5,
         1.0,
         None,
         None,
     ]
     assert (
-        concept_coverage(Context(), field="own")(["a"], [()], [""], [Row("e", Record(own=["a"]))]).corpus[
-            "concept_coverage"
-        ]
+        concept_coverage(Context(), field="own")(
+            Samples(["a"], [()], [""], [Row("e", Record(own=["a"]))])
+        ).corpus["concept_coverage"]
         == 1.0
     )
     prompts = ["generate a sentence with: dog run ball.", ": dog, cat", ""]
     metric = concept_coverage(Context(), source="prompt")
-    assert metric(["a dog ran", "a dog", "x"], [()] * 3, prompts, []).samples["concept_coverage"] == [
+    assert metric(Samples(["a dog ran", "a dog", "x"], prompts=prompts)).samples["concept_coverage"] == [
         pytest.approx(2 / 3),
         0.5,
         None,
     ]
     # no colon, no concepts
-    assert metric(["a dog"], [()], ["write about a dog"], []) == Measured({"concept_coverage": [None]}, {})
+    assert metric(Samples(["a dog"], prompts=["write about a dog"])) == Measured(
+        {"concept_coverage": [None]}, {}
+    )
     assert split(" dog  dog, 'ball'. ") == ["dog", "ball"]
     assert concepts_of(["hot dog", "", 4, "!"]) == ["hot dog"]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.metrics.diversity.diversity import (
     Diversity,
@@ -21,8 +21,7 @@ TEXTS = ["the cat sat", "the dog sat down"]
 
 
 def corpus(texts, **options):
-    n = len(texts)
-    return diversity(Context(), **options)(texts, [()] * n, [""] * n, []).corpus
+    return diversity(Context(), **options)(Samples(texts)).corpus
 
 
 def test_m5_by_hand():

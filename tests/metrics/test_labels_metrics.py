@@ -16,7 +16,7 @@ from sklearn import metrics as sk
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
@@ -29,7 +29,7 @@ GOLDEN = json.loads((Path(__file__).parent / "golden" / "seqeval.json").read_tex
 
 
 def score(metric, predictions, references, given=None):
-    return metric(predictions, references, [""] * len(predictions), given or rows(len(predictions)))
+    return metric(Samples(predictions, references, [""] * len(predictions), given or rows(len(predictions))))
 
 
 def tagged(beside, scheme="bio"):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.sentiment.lexicon import balance, lexicon, read
 from loquent.metrics.sentiment.opinion_words import NEGATIVE, NEGATORS, POSITIVE
@@ -39,13 +39,13 @@ def test_the_lists_are_sound():
 
 def test_samples_and_corpus():
     metric = lexicon(Context(), include_prompt=False)
-    measured = metric(["good", "bad", "blue"], [()] * 3, ["bad"] * 3, [])
+    measured = metric(Samples(["good", "bad", "blue"], [()] * 3, ["bad"] * 3, []))
     assert measured.samples == {"lexicon/balance": [1.0, -1.0, None]}
     assert measured.corpus == {"lexicon/balance": 0.0}
     # with its prompt
-    assert lexicon(Context())(["good"], [()], ["bad"], []).samples == {"lexicon/balance": [0.0]}
-    assert metric(["blue"], [()], [""], []).corpus == {}
-    assert metric([], [], [], []).corpus == {}
+    assert lexicon(Context())(Samples(["good"], [()], ["bad"], [])).samples == {"lexicon/balance": [0.0]}
+    assert metric(Samples(["blue"])).corpus == {}
+    assert metric(Samples([])).corpus == {}
 
 
 @given(
@@ -58,7 +58,7 @@ def test_a_text_is_scored_alone(texts, rng):
     rng.shuffle(order)
 
     def scores(chosen):
-        return metric(chosen, [()] * len(chosen), [""] * len(chosen), []).samples["lexicon/balance"]
+        return metric(Samples(chosen)).samples["lexicon/balance"]
 
     assert scores([texts[i] for i in order]) == [scores(texts)[i] for i in order]
     assert scores(texts) == [scores([text])[0] for text in texts]
@@ -69,7 +69,7 @@ def test_a_list_of_ones_own(tmp_path):
     path.write_text("# word and weight\nblue 3\n\ngrey\t-1\t0.5\tmore columns\n")
     assert read(path) == {"blue": 3.0, "grey": -1.0}
     metric = lexicon(Context(), path=str(path))
-    assert metric(["blue grey good"], [()], [""], []).samples["lexicon/balance"] == [(3 - 1) / 4]
+    assert metric(Samples(["blue grey good"])).samples["lexicon/balance"] == [(3 - 1) / 4]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import real_pairs
 from golden_scores import agree, stored
 from laws import check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.lexical.meteor import Meteor, align, chunks, meteor
@@ -16,7 +16,7 @@ PLAIN = {"wordnet": "none"}
 
 
 def score(metric, prediction, *references):
-    return metric([prediction], [list(references)], [""], []).samples[metric.name][0]
+    return metric(Samples([prediction], [list(references)])).samples[metric.name][0]
 
 
 def test_m2_by_nltk():
@@ -88,7 +88,7 @@ def test_meteor_is_nltks(beside, name):
     golden = stored("meteor")
 
     def scored(metric):
-        return metric(predictions, references, [""] * len(predictions), []).samples[metric.name]
+        return metric(Samples(predictions, references)).samples[metric.name]
 
     assert agree(scored(meteor(Context(), wordnet=path)), golden[f"{name}_synonyms"])
     assert agree(scored(meteor(Context(), wordnet="none")), golden[f"{name}_exact_stem"])
@@ -104,7 +104,7 @@ def test_sentences_first_as_nltks_word_tokenize(beside, monkeypatch):
     path = str(beside / "data" / "nltk_data" / "corpora" / "wordnet.zip")
     metric = meteor(Context(), wordnet=path, tokenizer="nltk")
     assert agree(
-        metric(predictions, references, [""] * len(predictions), []).samples["meteor"],
+        metric(Samples(predictions, references)).samples["meteor"],
         stored("meteor")["summaries_punkt"],
     )
 
@@ -156,7 +156,7 @@ def test_a_folder_and_where_it_is_looked_for(beside, tmp_path, monkeypatch):
 def test_without_wordnet_the_key_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(wordnet, "places", lambda: [tmp_path / "wordnet"])
     metric = meteor(Context())
-    assert metric.keys == ("meteor-exact-stem",) == tuple(metric(["a"], [["a"]], [""], []).corpus)
+    assert metric.keys == ("meteor-exact-stem",) == tuple(metric(Samples(["a"], [["a"]])).corpus)
     with pytest.raises(
         BadSetting, match=r"wordnet = 'no/where' is not a WordNet: index.noun, data.noun, noun.exc missing"
     ):

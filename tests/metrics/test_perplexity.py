@@ -3,7 +3,7 @@ import math
 import pytest
 from laws import check_laws, rows
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadModel, BadRow, BadSetting
 from loquent.metrics.perplexity import exponential, perplexity, text_perplexity
 
@@ -48,7 +48,7 @@ def by_hand(language, prompt, text):
 
 
 def test_m10_the_policys_perplexity_is_exp_of_the_mean_token_loss(language):
-    measured = perplexity(Context(model=language))(["unused"] * 4, REFERENCES, PROMPTS, [])
+    measured = perplexity(Context(model=language))(Samples(["unused"] * 4, REFERENCES, PROMPTS, []))
     first = by_hand(language, "the cat", " sat on the mat .")
     second = by_hand(language, "the dog", " ran away .") + by_hand(language, "the dog", " slept .")
     samples = measured.samples["perplexity"]
@@ -66,11 +66,13 @@ def test_m10_the_policys_perplexity_is_exp_of_the_mean_token_loss(language):
 
 def test_a_sum_of_tallies_is_the_corpus(language):
     metric = perplexity(Context(model=language))
-    tally = metric.tally(["unused"] * 4, REFERENCES, PROMPTS, [])
+    tally = metric.tally(Samples(["unused"] * 4, REFERENCES, PROMPTS, []))
     assert tally[2:].tolist() == [[0, 0], [0, 0]]
     for chosen in ([0, 1, 2, 3], [1, 1, 0], [2, 3]):
         wanted = metric(
-            ["unused"] * len(chosen), [REFERENCES[i] for i in chosen], [PROMPTS[i] for i in chosen], []
+            Samples(
+                ["unused"] * len(chosen), [REFERENCES[i] for i in chosen], [PROMPTS[i] for i in chosen], []
+            )
         ).corpus
         assert metric.of_tally(tally[chosen].sum(0)) == pytest.approx(wanted, rel=1e-9)
 
@@ -78,7 +80,7 @@ def test_a_sum_of_tallies_is_the_corpus(language):
 def test_a_text_beyond_the_context_is_scored_in_windows(language):
     long = " ".join(["the cat sat on the mat ."] * 12)
     assert len(language.tokenizer(long)["input_ids"]) > 24
-    measured = perplexity(Context(model=language))([""], [(long,)], [""], [])
+    measured = perplexity(Context(model=language))(Samples([""], [(long,)]))
     assert 1 < measured.corpus["perplexity"] < 1000
 
 
@@ -86,12 +88,12 @@ def test_it_follows_the_policy_as_that_learns(language):
     import torch
 
     metric = perplexity(Context(model=language))
-    before = metric([""], [(" sat",)], ["the cat"], []).corpus["perplexity"]
+    before = metric(Samples([""], [(" sat",)], ["the cat"], [])).corpus["perplexity"]
     with torch.no_grad():
         language.module.lm_head.weight.mul_(2)
-        after = metric([""], [(" sat",)], ["the cat"], []).corpus["perplexity"]
+        after = metric(Samples([""], [(" sat",)], ["the cat"], [])).corpus["perplexity"]
         language.module.lm_head.weight.mul_(0.5)
-    assert after != before == metric([""], [(" sat",)], ["the cat"], []).corpus["perplexity"]
+    assert after != before == metric(Samples([""], [(" sat",)], ["the cat"], [])).corpus["perplexity"]
 
 
 def test_generations_under_a_fixed_model(language, tmp_path):
@@ -99,7 +101,7 @@ def test_generations_under_a_fixed_model(language, tmp_path):
 
     pretrained.save(language, tmp_path)
     metric = text_perplexity(Context(), path=str(tmp_path), device="cpu")
-    measured = metric([" sat", ""], [(), ()], ["the cat", "the dog"], [])
+    measured = metric(Samples([" sat", ""], [(), ()], ["the cat", "the dog"], []))
     losses = by_hand(language, "the cat", " sat")
     assert measured.samples["text_perplexity"] == [
         pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-4),
@@ -110,7 +112,7 @@ def test_generations_under_a_fixed_model(language, tmp_path):
 
 
 def test_nothing_to_score_is_no_score(language):
-    measured = perplexity(Context(model=language))(["a"], [()], ["b"], [])
+    measured = perplexity(Context(model=language))(Samples(["a"], [()], ["b"], []))
     assert measured.samples == {"perplexity": [None]}
     assert measured.corpus == {}
 
@@ -127,7 +129,7 @@ def test_what_is_missing_is_said(tmp_path):
         text_perplexity(Context())
     lazy = text_perplexity(Context(), path=str(tmp_path / "none"))
     with pytest.raises(BadModel):
-        lazy(["a"], [()], [""], [])
+        lazy(Samples(["a"]))
 
 
 # ---- strided, as RL4LMs reports it
@@ -153,7 +155,7 @@ def naive(language, text, stride):
 
 def test_m10_strided_is_exp_of_the_mean_token_loss_on_a_short_text(language):
     measured = perplexity(Context(model=language), stride=20)(
-        ["unused"], [("the cat sat",)], ["unused"], rows(1)
+        Samples(["unused"], [("the cat sat",)], ["unused"], rows(1))
     )
     import torch
 
@@ -166,7 +168,7 @@ def test_m10_strided_is_exp_of_the_mean_token_loss_on_a_short_text(language):
         "perplexity-strided": pytest.approx(math.exp(sum(losses) / len(losses)), rel=1e-9)
     }
     assert measured.samples == {}
-    with_end = perplexity(Context(model=language))([""], [("the cat sat",)], [""], rows(1)).corpus[
+    with_end = perplexity(Context(model=language))(Samples([""], [("the cat sat",)], [""], rows(1))).corpus[
         "perplexity"
     ]
     assert with_end != pytest.approx(measured.corpus["perplexity-strided"], rel=1e-3), (
@@ -181,7 +183,7 @@ def test_m10_strided_equals_a_naive_loop_on_a_long_text(language, stride, budget
     text = "\n\n".join(one for own in references for one in own)
     assert len(language.tokenizer(text)["input_ids"]) > 5 * 24
     measured = perplexity(Context(model=language), stride=stride, token_budget=budget)(
-        [""] * 18, references, [""] * 18, rows(18)
+        Samples([""] * 18, references, [""] * 18, rows(18))
     )
     assert measured.corpus["perplexity-strided"] == pytest.approx(naive(language, text, stride), rel=1e-6)
     assert measured.corpus["perplexity-strided"] != pytest.approx(
@@ -191,19 +193,19 @@ def test_m10_strided_equals_a_naive_loop_on_a_long_text(language, stride, budget
 
 def test_strided_reads_a_field_and_says_what_it_cannot(language):
     metric = perplexity(Context(model=language), stride=12, field="text")
-    assert metric([""], [("other",)], [""], rows(1, text="the cat sat")).corpus == {
+    assert metric(Samples([""], [("other",)], [""], rows(1, text="the cat sat"))).corpus == {
         "perplexity-strided": pytest.approx(naive(language, "the cat sat", 12), rel=1e-6)
     }
     with pytest.raises(BadRow, match=r"row r0: the field .text. that perplexity reads is None"):
-        metric([""], [()], [""], rows(1))
+        metric(Samples([""], [()], [""], rows(1)))
     with pytest.raises(BadSetting, match=r"stride = 24; it must be in \[1, 23\]"):
-        perplexity(Context(model=language), stride=24)([""], [("a b",)], [""], rows(1))
+        perplexity(Context(model=language), stride=24)(Samples([""], [("a b",)], [""], rows(1)))
     with pytest.raises(BadSetting, match="field is read only with a stride"):
         perplexity(Context(model=language), field="text")
     strided = perplexity(Context(model=language), stride=12)
-    assert strided(["a"], [()], ["b"], rows(1)).corpus == strided([], [], [], []).corpus == {}
+    assert strided(Samples(["a"], [()], ["b"], rows(1))).corpus == strided(Samples([])).corpus == {}
     assert math.isfinite(
-        perplexity(Context(model=language), stride=1)([""], [("the cat",)], [""], rows(1)).corpus[
+        perplexity(Context(model=language), stride=1)(Samples([""], [("the cat",)], [""], rows(1))).corpus[
             "perplexity-strided"
         ]
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import SAMPLES, check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.metrics.lexical.rouge import rouge
 from loquent.metrics.lexical.rouge_l_max import rouge_l_max
@@ -18,8 +18,7 @@ KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
 def scores(metric, predictions, references):
-    n = len(predictions)
-    return metric(predictions, references, [""] * n, [])
+    return metric(Samples(predictions, references))
 
 
 def test_m1():

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loquent.core.metric import Measured, Tallied
+from loquent.core.metric import Measured, Samples, Tallied
 from loquent.core.seeding import Key
 from loquent.core.task import Row
-from loquent.data.pairs import Pairs
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.metrics.diversity.diversity import Diversity
 from loquent.metrics.scoring import means_of_samples, score, work
@@ -30,11 +29,11 @@ class Words:
     def __init__(self, change=None):
         self.calls, self.change = [], change
 
-    def __call__(self, predictions, references, prompts, rows):
-        self.calls.append(len(predictions))
-        counts = self.tally_of(predictions, references)
-        samples = [right / said if said else None for right, said in counts.tolist()]
-        found = Measured({"words": samples}, self.ratio(counts.sum(0)))
+    def __call__(self, samples):
+        self.calls.append(len(samples.predictions))
+        counts = self.tally_of(samples.predictions, samples.references)
+        columns = [right / said if said else None for right, said in counts.tolist()]
+        found = Measured({"words": columns}, self.ratio(counts.sum(0)))
         return self.change(found) if self.change else found
 
     @staticmethod
@@ -50,8 +49,8 @@ class Words:
 
 
 class Counted(Words):
-    def tally(self, predictions, references, prompts, rows):
-        return self.tally_of(predictions, references)
+    def tally(self, samples):
+        return self.tally_of(samples.predictions, samples.references)
 
     def of_tally(self, total):
         return self.ratio(total)
@@ -75,16 +74,16 @@ def texts(n=30, seed=0):
     word = lambda: "abcdefgh"[rng.integers(8)]  # noqa: E731
     said = tuple(" ".join(word() for _ in range(rng.integers(0, 9))) for _ in range(n))
     right = tuple((" ".join(word() for _ in range(3)),) for _ in range(n))
-    return Pairs(said, right, ("",) * n, tuple(Row(str(i)) for i in range(n)))
+    return Samples(said, right, ("",) * n, tuple(Row(str(i)) for i in range(n)))
 
 
 def by_hand(metric, pairs):
     """The interval of drawing texts again and measuring each draw whole."""
-    value = metric(pairs.predictions, pairs.references, pairs.prompts, pairs.rows).corpus
+    value = metric(pairs).corpus
 
     def statistic(numbers):
-        chosen = pairs.chosen(numbers.tolist())
-        return metric(chosen.predictions, chosen.references, chosen.prompts, chosen.rows).corpus
+        chosen = pairs.take(numbers.tolist())
+        return metric(chosen).corpus
 
     return bounds(statistic, len(pairs), value, DRAWS)["words"]
 
@@ -98,7 +97,7 @@ def test_every_way_gives_the_interval_of_measuring_each_draw(metric, calls):
     assert (found.bounds["words"].low, found.bounds["words"].high) == pytest.approx(
         (wanted.low, wanted.high), abs=1e-12
     )
-    assert found.corpus["words"] == metric()(*_of(pairs)).corpus["words"]
+    assert found.corpus["words"] == metric()(pairs).corpus["words"]
     assert isinstance(made, Tallied) == (metric is Counted)
 
 
@@ -114,19 +113,19 @@ def test_a_corpus_score_that_is_a_mean_by_chance_is_not_taken_for_one():
     With one empty text in a draw they still do, with a longer one they do not.
     """
     pairs = texts(40)
-    longer = Pairs(("a b c",) * 38 + ("a", "b c d e f"), (("a b",),) * 40, pairs.prompts, pairs.rows)
-    value = Words()(*_of(longer))
+    longer = Samples(("a b c",) * 38 + ("a", "b c d e f"), (("a b",),) * 40, pairs.prompts, pairs.rows)
+    value = Words()(longer)
     forced = Measured(value.samples, {"words": math.fsum(value.samples["words"]) / 40})
-    measure = lambda chosen: Words()(*_of(chosen))  # noqa: E731
-    assert set(means_of_samples(lambda chosen: Average()(*_of(chosen)), longer, forced)) == {"words"}
+    measure = lambda chosen: Words()(chosen)  # noqa: E731
+    assert set(means_of_samples(lambda chosen: Average()(chosen), longer, forced)) == {"words"}
     assert set(means_of_samples(lambda chosen: Measured({}, {"words": 0.1}), longer, forced)) == set()
-    assert set(means_of_samples(measure, pairs, Words()(*_of(pairs)))) == set()
+    assert set(means_of_samples(measure, pairs, Words()(pairs))) == set()
 
 
 def test_samples_without_a_score_are_left_out_of_the_mean():
     pairs = texts(12)
-    half = Pairs(("good", "nothing") * 6, pairs.references, pairs.prompts, pairs.rows)
-    mixed = Pairs(("good", "nothing", "bad", "dull") * 3, pairs.references, pairs.prompts, pairs.rows)
+    half = Samples(("good", "nothing") * 6, pairs.references, pairs.prompts, pairs.rows)
+    mixed = Samples(("good", "nothing", "bad", "dull") * 3, pairs.references, pairs.prompts, pairs.rows)
     lexicon = Lexicon({"good": 1.0, "bad": -1.0})
     assert (
         score({"lexicon": lexicon}, half, DRAWS).bounds["lexicon/balance"].why
@@ -176,9 +175,9 @@ def test_without_resampling_there_are_no_intervals_and_no_call_more():
 
 
 def test_nothing_to_score_is_no_zero():
-    found = score({"words": Words()}, texts(1).chosen([]), DRAWS)
+    found = score({"words": Words()}, texts(1).take([]), DRAWS)
     assert (found.corpus, found.silent) == ({}, ["words"])
-    one = score({"words": Words()}, Pairs(("a",), (("a",),), ("",), (Row("1"),)), DRAWS)
+    one = score({"words": Words()}, Samples(("a",), (("a",),), ("",), (Row("1"),)), DRAWS)
     assert one.bounds["words"].why.startswith("one sample")
 
 
@@ -206,10 +205,6 @@ def test_two_metrics_of_one_key_are_refused():
         score({"a": Words(), "b": Counted()}, texts())
 
 
-def _of(pairs):
-    return pairs.predictions, pairs.references, pairs.prompts, pairs.rows
-
-
 @pytest.mark.parametrize("metric", [Words, Counted, Average])
 def test_repeated_prompts_are_no_new_evidence(metric):
     """Each sample three times under its prompt: the interval is that of the samples once.
@@ -218,7 +213,7 @@ def test_repeated_prompts_are_no_new_evidence(metric):
     """
     once = texts()
     once = replace(once, prompts=tuple(f"prompt {i}" for i in range(len(once))))
-    often = once.chosen([*range(len(once))] * 3)
+    often = once.take([*range(len(once))] * 3)
     narrow = replace(often, prompts=("",) * len(often))
     found, wanted, wrong = (
         score({"words": metric()}, pairs, DRAWS).bounds["words"] for pairs in (often, once, narrow)
@@ -233,7 +228,7 @@ def test_a_draw_takes_all_samples_of_a_prompt(metric):
     right = [number for i in range(60) for number in (i % 4, 4 - i % 4)]
     said = [" ".join("a" * number + "b" * (4 - number)) for number in right]
     prompts = [f"prompt {i // 2}" for i in range(120)]
-    pairs = Pairs(said, [["a"]] * 120, prompts, [Row(str(i)) for i in range(120)])
+    pairs = Samples(said, [["a"]] * 120, prompts, [Row(str(i)) for i in range(120)])
     found = score({"words": metric()}, pairs, DRAWS)
     assert found.corpus == {"words": 0.5}
     assert found.bounds["words"].why == "all draws have the same score"
@@ -244,9 +239,11 @@ def test_a_draw_takes_all_samples_of_a_prompt(metric):
 class Right(Words):
     """Whether a text is its reference: 0 or 1."""
 
-    def __call__(self, predictions, references, prompts, rows):
-        samples = [float(text == own[0]) for text, own in zip(predictions, references, strict=True)]
-        return Measured({"right": samples}, {"right": sum(samples) / len(samples)})
+    def __call__(self, samples):
+        columns = [
+            float(text == own[0]) for text, own in zip(samples.predictions, samples.references, strict=True)
+        ]
+        return Measured({"right": columns}, {"right": sum(columns) / len(columns)})
 
 
 @pytest.mark.parametrize(("wrong", "method"), [(1, "exact"), (4, "exact"), (5, "wilson"), (40, "wilson")])
@@ -254,7 +251,7 @@ def test_shares_have_wilsons_interval_or_an_exact_one_by_scipy(wrong, method):
     stats = pytest.importorskip("scipy.stats")
     rows = [Row(str(i), {"prompt": str(i)}) for i in range(80)]
     said = ["no" if i < wrong else "yes" for i in range(80)]
-    pairs = Pairs(said, [["yes"]] * 80, [str(i) for i in range(80)], rows)
+    pairs = Samples(said, [["yes"]] * 80, [str(i) for i in range(80)], rows)
     found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
     theirs = stats.binomtest(80 - wrong, 80).proportion_ci(0.95, method=method)
     tolerance = (
@@ -266,7 +263,7 @@ def test_shares_have_wilsons_interval_or_an_exact_one_by_scipy(wrong, method):
 
 def test_equal_scores_have_no_interval():
     rows = [Row(str(i), {"prompt": str(i)}) for i in range(80)]
-    pairs = Pairs(["yes"] * 80, [["yes"]] * 80, [str(i) for i in range(80)], rows)
+    pairs = Samples(["yes"] * 80, [["yes"]] * 80, [str(i) for i in range(80)], rows)
     found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
     assert (found.low, found.high, found.why) == (None, None, "all draws have the same score")
 
@@ -275,9 +272,9 @@ def test_answers_to_one_prompt_count_once_in_shares():
     """Twenty wrong answers to two of sixty prompts are two."""
     prompts = [str(i // 10) for i in range(600)]
     rows = [Row(str(i), {"prompt": prompt}) for i, prompt in enumerate(prompts)]
-    pairs = Pairs(["no" if i < 20 else "yes" for i in range(600)], [["yes"]] * 600, prompts, rows)
+    pairs = Samples(["no" if i < 20 else "yes" for i in range(600)], [["yes"]] * 600, prompts, rows)
     found = score({"right": Right()}, pairs, DRAWS).bounds["right"]
-    alone = Pairs(["no" if i < 2 else "yes" for i in range(60)], [["yes"]] * 60, prompts[::10], rows[::10])
+    alone = Samples(["no" if i < 2 else "yes" for i in range(60)], [["yes"]] * 60, prompts[::10], rows[::10])
     once = score({"right": Right()}, alone, DRAWS).bounds["right"]
     assert found.method == "exact"
     assert (found.low, found.high) == pytest.approx((once.low, once.high))
@@ -288,12 +285,12 @@ def test_prompts_with_very_unequal_numbers_of_samples_have_a_caution():
     prompts = ["0"] * 100 + [str(i) for i in range(1, 60)]
     rows = [Row(str(i), {"prompt": prompt}) for i, prompt in enumerate(prompts)]
     said = ["no" if i % 3 else "yes" for i in range(159)]
-    unequal = score({"right": Right()}, Pairs(said, [["yes"]] * 159, prompts, rows), DRAWS).bounds["right"]
+    unequal = score({"right": Right()}, Samples(said, [["yes"]] * 159, prompts, rows), DRAWS).bounds["right"]
     assert unequal.caution.startswith(
         "a few prompts have most of the samples: 60 prompts weigh as much as 3 "
     )
     equal = [str(i // 2) for i in range(159)]
-    found = score({"right": Right()}, Pairs(said, [["yes"]] * 159, equal, rows), DRAWS).bounds["right"]
+    found = score({"right": Right()}, Samples(said, [["yes"]] * 159, equal, rows), DRAWS).bounds["right"]
     assert found.caution == ""
 
 

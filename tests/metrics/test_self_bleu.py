@@ -8,7 +8,7 @@ from laws import TEXTS, check_laws
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.metrics.diversity.diversity import Diversity
 from loquent.metrics.diversity.repetition import RepetitionRate, repetition_rate
@@ -19,7 +19,7 @@ TOKENS = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9), min
 
 
 def corpus(metric, texts):
-    return metric(texts, [()] * len(texts), [""] * len(texts), []).corpus
+    return metric(Samples(texts)).corpus
 
 
 def naive(texts, n, most=None):
@@ -65,17 +65,15 @@ def test_self_bleu_of_one_is_absent():
 
 def test_repetition_rate_by_hand():
     # "so good so good so good": pairs so-good, good-so, so-good, good-so, so-good: 3 of 5 stood there before
-    found = RepetitionRate(2)(["so good so good so good", "short", "all new words"], [()] * 3, [""] * 3, [])
+    found = RepetitionRate(2)(Samples(["so good so good so good", "short", "all new words"]))
     assert found.samples == {"repetition_rate": [3 / 5, None, 0.0]}
     assert found.corpus == {"repetition_rate": 3 / 10}
 
 
 @given(st.lists(TEXTS, max_size=6), st.integers(1, 4))
 def test_the_reward_is_the_negative_of_the_rate(texts, n):
-    reward = registry.find("reward", "repetition")(Context(), n=n)(
-        texts, [()] * len(texts), [""] * len(texts), []
-    )
-    rate = repetition_rate(Context(), n=n)(texts, [()] * len(texts), [""] * len(texts), [])
+    reward = registry.find("reward", "repetition")(Context(), n=n)(Samples(texts))
+    rate = repetition_rate(Context(), n=n)(Samples(texts))
     assert [None if score is None else -score for score in reward.samples["repetition"]] == rate.samples[
         "repetition_rate"
     ]

@@ -11,7 +11,7 @@ import pytest
 import tiny_networks
 from laws import check_laws, rows
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadRow, BadSetting
@@ -69,11 +69,11 @@ def test_bleurt_reads_reference_then_prediction_for_each_reference(folders):
         [alone(folders["regression"], told, said)[0] for told in own]
         for said, own in zip(SAID, TOLD, strict=True)
     ]
-    measured = metric([*SAID, "x"], [*TOLD, []], [""] * 4, rows(4))
+    measured = metric(Samples([*SAID, "x"], [*TOLD, []], [""] * 4, rows(4)))
     assert measured.samples["bleurt"] == [*(pytest.approx(max(own), abs=1e-9) for own in right), None]
     assert measured.corpus["bleurt"] == pytest.approx(np.mean([max(own) for own in right]))
     mean = bleurt(Context(), path=folders["regression"], over="mean", **SMALL)
-    assert mean(SAID, TOLD, [""] * 3, rows(3)).samples["bleurt"][0] == pytest.approx(
+    assert mean(Samples(SAID, TOLD, [""] * 3, rows(3))).samples["bleurt"][0] == pytest.approx(
         np.mean(right[0]), abs=1e-9
     )
     assert right[0][0] != pytest.approx(right[0][1], abs=1e-3)
@@ -87,7 +87,7 @@ def test_bleurt_has_one_output_and_no_default(folders):
     with pytest.raises(BadSetting, match="bleurt needs path"):
         bleurt(Context())
     with pytest.raises(BadModel, match="one output; this one has the labels 0: bad, 1: fair, 2: good"):
-        bleurt(Context(), path=folders["moods"], **SMALL)(["a"], [["b"]], [""], rows(1))
+        bleurt(Context(), path=folders["moods"], **SMALL)(Samples(["a"], [["b"]], [""], rows(1)))
 
 
 # ---- sentence vectors
@@ -99,11 +99,11 @@ def test_embedding_similarity_is_the_cosine_with_the_nearest_reference(folders):
     metric = embedding_similarity(Context(), path=folders["encoder"], device="cpu")
     vectors = Sentence(model=folders["encoder"], device="cpu")
     cosines = [vectors([SAID[0]])[0] @ vectors([told])[0] for told in TOLD[0]]
-    measured = metric([*SAID, "x", "x"], [*TOLD, [" "], []], [""] * 5, rows(5))
+    measured = metric(Samples([*SAID, "x", "x"], [*TOLD, [" "], []], [""] * 5, rows(5)))
     assert measured.samples["embedding_similarity"][0] == pytest.approx(max(cosines), abs=1e-6)
     assert measured.samples["embedding_similarity"][2:] == [0.0, None, None]
     mean = embedding_similarity(Context(), path=folders["encoder"], device="cpu", over="mean")
-    assert mean(SAID, TOLD, [""] * 3, rows(3)).samples["embedding_similarity"][0] == pytest.approx(
+    assert mean(Samples(SAID, TOLD, [""] * 3, rows(3))).samples["embedding_similarity"][0] == pytest.approx(
         np.mean(cosines), abs=1e-6
     )
 
@@ -114,7 +114,7 @@ def test_embedding_similarity_is_the_cosine_with_the_nearest_reference(folders):
 @pytest.mark.parametrize("label", ["Good", 2])
 def test_classifier_gives_the_probability_of_a_label(folders, label):
     measured = classifier(Context(), path=folders["moods"], label=label, **SMALL)(
-        SAID, TOLD, [""] * 3, rows(3)
+        Samples(SAID, TOLD, [""] * 3, rows(3))
     )
     right = [softmax(alone(folders["moods"], text))[2] for text in SAID]
     assert measured.samples["classifier"] == pytest.approx(right, abs=1e-9)
@@ -123,7 +123,7 @@ def test_classifier_gives_the_probability_of_a_label(folders, label):
 
 def test_labels_that_exclude_nothing_have_each_their_own(folders):
     measured = classifier(Context(), path=folders["tags"], label="funny", **SMALL)(
-        SAID, TOLD, [""] * 3, rows(3)
+        Samples(SAID, TOLD, [""] * 3, rows(3))
     )
     assert measured.samples["classifier"] == pytest.approx(
         [1 / (1 + np.exp(-alone(folders["tags"], text)[1])) for text in SAID], abs=1e-9
@@ -133,14 +133,14 @@ def test_labels_that_exclude_nothing_have_each_their_own(folders):
 def test_the_prompt_counts_where_told_and_the_end_of_a_long_text_is_kept(folders):
     metric = classifier(Context(), path=folders["moods"], label=0, include_prompt=True, **SMALL)
     prompt = "once upon a time " * 9
-    (score,) = metric(["good end"], [[]], [prompt], rows(1)).samples["classifier"]
+    (score,) = metric(Samples(["good end"], [[]], [prompt], rows(1))).samples["classifier"]
     kept, cut = (
         softmax(alone(folders["moods"], prompt + "good end", side=side))[0] for side in ("left", "right")
     )
     assert score == pytest.approx(kept, abs=1e-9)
     assert score != pytest.approx(cut, abs=1e-4), "the twin: cut at the end"
     without = classifier(Context(), path=folders["moods"], label=0, **SMALL)(
-        ["good end"], [[]], [prompt], rows(1)
+        Samples(["good end"], [[]], [prompt], rows(1))
     )
     assert without.samples["classifier"] != [pytest.approx(score, abs=1e-4)]
 
@@ -149,7 +149,9 @@ def test_a_label_that_is_none(folders):
     with pytest.raises(
         BadModel, match="has no label 'great'; choose one of those known: 0: bad, 1: fair, 2: good"
     ):
-        classifier(Context(), path=folders["moods"], label="great", **SMALL)(["a"], [[]], [""], rows(1))
+        classifier(Context(), path=folders["moods"], label="great", **SMALL)(
+            Samples(["a"], [[]], [""], rows(1))
+        )
 
 
 # ---- intents
@@ -171,11 +173,11 @@ def test_intent_accuracy_by_hand(folders):
     heard = [int(alone(folders["intents"], text).argmax()) for text in texts]
     metric = intent_accuracy(Context(), path=folders["intents"], **SMALL)
     right = asked(heard[0] + 1, INTENTS[heard[1]], (heard[2] + 1,), None)
-    measured = metric(said, [[]] * 4, prompts, right)
+    measured = metric(Samples(said, [[]] * 4, prompts, right))
     assert measured.samples["intent_accuracy"] == [1, 1, 1, None]
     assert measured.corpus == {"intent_accuracy": 1.0}
     wrong = asked(*((label + 1) % 4 + 1 for label in heard))
-    assert metric(said, [[]] * 4, prompts, wrong).samples["intent_accuracy"] == [0, 0, 0, 0]
+    assert metric(Samples(said, [[]] * 4, prompts, wrong)).samples["intent_accuracy"] == [0, 0, 0, 0]
 
 
 ANSWERS = [chr(97 + 5 * i % 26) * (i % 9 + 1) + " ok"[: i % 4] for i in range(24)]
@@ -185,7 +187,9 @@ def heard(metric, said, prompts):
     """The intent that a metric hears in each answer: the one for which it gives 1."""
     scores = np.array(
         [
-            metric(said, [[]] * len(said), prompts, asked(*[k] * len(said))).samples["intent_accuracy"]
+            metric(Samples(said, [[]] * len(said), prompts, asked(*[k] * len(said)))).samples[
+                "intent_accuracy"
+            ]
             for k in (1, 2, 3, 4)
         ]
     )
@@ -208,27 +212,31 @@ def test_m9_the_score_of_an_episode_depends_on_it_alone(folders):
     labels = heard(metric, ANSWERS, prompts)
     assert len(set(labels)) >= 3
     wanted = asked(*(label if i % 2 else label % 4 + 1 for i, label in enumerate(labels)))
-    whole = metric(ANSWERS, [[]] * 24, prompts, wanted).samples["intent_accuracy"]
+    whole = metric(Samples(ANSWERS, [[]] * 24, prompts, wanted)).samples["intent_accuracy"]
     assert whole == [i % 2 for i in range(24)]
     order = [(7 * i) % 24 for i in range(24)]
     turned = metric(
-        [ANSWERS[i] for i in order], [[]] * 24, [prompts[i] for i in order], [wanted[i] for i in order]
+        Samples(
+            [ANSWERS[i] for i in order], [[]] * 24, [prompts[i] for i in order], [wanted[i] for i in order]
+        )
     ).samples["intent_accuracy"]
     assert turned == [whole[i] for i in order]
     for size in (1, 5):
         parts = [
             metric(
-                ANSWERS[i : i + size],
-                [[]] * len(ANSWERS[i : i + size]),
-                prompts[i : i + size],
-                wanted[i : i + size],
+                Samples(
+                    ANSWERS[i : i + size],
+                    [[]] * len(ANSWERS[i : i + size]),
+                    prompts[i : i + size],
+                    wanted[i : i + size],
+                ),
             )
             for i in range(0, 24, size)
         ]
         assert [score for part in parts for score in part.samples["intent_accuracy"]] == whole
     cumulative = [sum(whole[: i + 1]) / (i + 1) for i in range(24)]
     assert cumulative != whole, "the twin: a mean over the episodes so far, as RL4LMs' reward has it"
-    assert metric([], [], [], []).samples == {"intent_accuracy": []}
+    assert metric(Samples([])).samples == {"intent_accuracy": []}
 
 
 @pytest.mark.parametrize("bad", [0, 5, "gossip", 1.5, True, (1, 2)])
@@ -238,7 +246,7 @@ def test_an_intent_that_is_none(folders, bad):
         match=r"row r0: the classifier does not have the intent .* allowed are 1 to 4, or a name of 0: "
         r"inform",
     ):
-        intent_accuracy(Context(), path=folders["intents"], **SMALL)(["a"], [[]], ["b"], asked(bad))
+        intent_accuracy(Context(), path=folders["intents"], **SMALL)(Samples(["a"], [[]], ["b"], asked(bad)))
 
 
 # ---- long pairs
@@ -282,7 +290,7 @@ def test_laws(folders):
 
 def test_a_prediction_equal_to_its_reference_has_cosine_one(folders):
     metric = embedding_similarity(Context(), path=folders["encoder"], device="cpu")
-    assert metric(["a cat"], [["a cat"]], [""], rows(1)).samples["embedding_similarity"] == [
+    assert metric(Samples(["a cat"], [["a cat"]], [""], rows(1))).samples["embedding_similarity"] == [
         pytest.approx(1, abs=1e-6)
     ]
 
@@ -291,7 +299,7 @@ def test_a_prediction_equal_to_its_reference_has_cosine_one(folders):
 def test_nothing_is_loaded_before_it_is_needed_and_a_missing_folder_is_named(make, tmp_path):
     metric = make(Context(), path=str(tmp_path / "none"), device="cpu")
     with pytest.raises(BadModel, match=r"none: there is no such folder$"):
-        metric(["a"], [["b"]], [""], asked(1))
+        metric(Samples(["a"], [["b"]], [""], asked(1)))
 
 
 def test_a_missing_extra_is_named_when_a_metric_is_asked():

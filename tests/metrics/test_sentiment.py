@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
@@ -21,7 +21,7 @@ ODD = ["", " ", "\x00", "\ud800 good", "superb " * 2000, "ﬃ İ ß", "\U0001f60
 
 
 def scores(metric, texts, prompts=None):
-    measured = metric(texts, [()] * len(texts), prompts or [""] * len(texts), [])
+    measured = metric(Samples(texts, [()] * len(texts), prompts or [""] * len(texts), []))
     return measured.samples[metric.keys[0]]
 
 
@@ -215,9 +215,9 @@ def test_the_prompt_counts_unless_told_otherwise(context):
 
 
 def test_the_corpus_score_is_the_mean(context):
-    measured = sentiment(context)(["superb", "dull"], [()] * 2, [""] * 2, [])
+    measured = sentiment(context)(Samples(["superb", "dull"]))
     assert measured.corpus["sentiment/positive"] == sum(measured.samples["sentiment/positive"]) / 2
-    assert sentiment(context)([], [], [], []).corpus == {}
+    assert sentiment(context)(Samples([])).corpus == {}
     assert judge(context).keys == ("judge/positive",)
 
 

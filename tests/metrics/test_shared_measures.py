@@ -1,7 +1,7 @@
 """A measure that several metrics and rewards report is the same number in each, to the last bit."""
 
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.metrics.pairs import with_means
 from loquent.metrics.text import bag_f1, mean
 
@@ -10,7 +10,7 @@ TEXT, PROMPT = "a b c a b c a b c", "x a b c y"
 
 def score(kind, name, **options):
     metric = registry.find(kind, name)(Context(), **options)
-    return metric([TEXT], [["a b d"]], [PROMPT], [None]).samples
+    return metric(Samples([TEXT], [["a b d"]], [PROMPT], [None])).samples
 
 
 def test_a_mean_does_not_depend_on_the_order_of_samples():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from laws import check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.metrics.captions.spice import JAR, LIBRARIES, spice
 
@@ -48,7 +48,7 @@ def made(unpacked):
 
 
 def run(metric, predictions, references):
-    return metric(predictions, references, [""] * len(predictions), [])
+    return metric(Samples(predictions, references))
 
 
 def test_what_is_missing_is_named(unpacked):

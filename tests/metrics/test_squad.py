@@ -1,13 +1,13 @@
 import pytest
 from laws import check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.metrics.lexical.squad import answer_words, exact_match, token_f1
 
 
 def score(make, prediction, *references):
     metric = make(Context())
-    return metric([prediction], [list(references)], [""], []).samples[metric.name][0]
+    return metric(Samples([prediction], [list(references)])).samples[metric.name][0]
 
 
 def test_normalised():
@@ -33,7 +33,7 @@ def test_token_f1_by_hand():
 
 
 def test_no_reference_is_no_score():
-    found = token_f1(Context())(["a", "b"], [[], ["b"]], ["", ""], [])
+    found = token_f1(Context())(Samples(["a", "b"], [[], ["b"]], ["", ""], []))
     assert (found.samples["token_f1"], found.corpus["token_f1"]) == ([None, 1.0], 1.0)
 
 

@@ -10,7 +10,7 @@ import tiny_layer
 import tiny_networks
 from laws import check_laws, rows
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadModel, BadRow, BadSetting
 from loquent.metrics.consistency.convolution import BINS, Convolution
 from loquent.metrics.consistency.inference import find_label
@@ -45,7 +45,7 @@ def layer(tmp_path_factory):
 
 def scored(metric, documents, summaries, **fields):
     (scores,) = metric(
-        summaries, [()] * len(summaries), documents, rows(len(summaries), **fields)
+        Samples(summaries, [()] * len(summaries), documents, rows(len(summaries), **fields))
     ).samples.values()
     return scores
 

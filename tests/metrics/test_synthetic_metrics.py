@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from laws import check_laws
 
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.metrics.synthetic import dates, increasing, increasing_numbers
 
@@ -12,7 +12,7 @@ UP_TO_12 = " ".join(map(str, range(1, 13)))
 
 
 def scores(metric, *texts):
-    return metric(texts, [()] * len(texts), [""] * len(texts), []).samples[metric.name]
+    return metric(Samples(texts)).samples[metric.name]
 
 
 def test_m6():
@@ -58,7 +58,7 @@ def test_dates():
     ]
     legacy = dates(Context(), legacy=True)
     assert (legacy.keys, scores(legacy, "12022-10-034", "2022-1-03")) == (("dates-legacy",), [1.0, 0.0])
-    assert metric(["2022-10-03", ""], [()] * 2, [""] * 2, []).corpus == {"dates": 0.5}
+    assert metric(Samples(["2022-10-03", ""])).corpus == {"dates": 0.5}
 
 
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=30), st.integers(0, 60))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import check_laws
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
@@ -47,14 +47,14 @@ def films(n):
 
 
 def one(metric, prediction, references, row=None):
-    return metric([prediction], [references], [""], [row or film()])
+    return metric(Samples([prediction], [references], [""], [row or film()]))
 
 
 @pytest.mark.data
 def test_m7_parent_is_the_official_one(beside):
     predictions, references, rows, _ = totto_pairs.pairs(beside)
     assert len(rows) == GOLDEN["overall_"]["n"] >= 200
-    found = Parent()(predictions, references, [""] * len(rows), rows)
+    found = Parent()(Samples(predictions, references, [""] * len(rows), rows))
     for key, official in (("parent", "f"), ("parent/precision", "precision"), ("parent/recall", "recall")):
         assert [100 * score for score in found.samples[key]] == pytest.approx(
             GOLDEN["samples"][official], abs=1e-9
@@ -64,9 +64,9 @@ def test_m7_parent_is_the_official_one(beside):
             assert 100 * found.corpus[f"parent{mine}{part}"] == pytest.approx(
                 GOLDEN[subset][official], abs=1e-9
             )
-    alone = Parent(pad=False)(predictions, [own[:1] for own in references], [""] * len(rows), rows).samples[
-        "parent"
-    ]
+    alone = Parent(pad=False)(
+        Samples(predictions, [own[:1] for own in references], [""] * len(rows), rows)
+    ).samples["parent"]
     assert [100 * score for score in alone] == pytest.approx(GOLDEN["first_reference_alone"], abs=1e-9)
     assert [100 * score for score in alone] != pytest.approx(GOLDEN["samples"]["f"], abs=1e-9)  # it can fail
 
@@ -74,10 +74,10 @@ def test_m7_parent_is_the_official_one(beside):
 @pytest.mark.data
 def test_m7_bleu_is_the_official_one(beside):
     predictions, references, rows, _ = totto_pairs.pairs(beside)
-    found = BleuTotto()(predictions, references, [""] * len(rows), rows)
+    found = BleuTotto()(Samples(predictions, references, [""] * len(rows), rows))
     for subset, mine in SUBSETS.items():
         assert 100 * found.corpus[f"bleu_totto{mine}"] == pytest.approx(GOLDEN[subset]["bleu"], abs=1e-9)
-    upper = BleuTotto(pad=False)(predictions, references, [""] * len(rows), rows)
+    upper = BleuTotto(pad=False)(Samples(predictions, references, [""] * len(rows), rows))
     # it can fail
     assert 100 * upper.corpus["bleu_totto"] != pytest.approx(GOLDEN["overall_"]["bleu"], abs=1e-9)
 
@@ -172,17 +172,17 @@ def test_subsets():
             ["in 1999 the matrix came out"] * 3,
             [["in 1999 the matrix came"], ["in 2003 the matrix came out"], ["in 1999 the matrix ended"]],
         )
-        found = metric(said, references, [""] * 3, told)
+        found = metric(Samples(said, references, [""] * 3, told))
         scores = found.samples[metric.name]
         assert (
             found.corpus[metric.name]
             != found.corpus[f"{metric.name}/overlap"]
             != found.corpus[f"{metric.name}/nonoverlap"]
         )
-        assert set(metric([""], [["a"]], [""], told[:1]).corpus) == {
+        assert set(metric(Samples([""], [["a"]], [""], told[:1])).corpus) == {
             key for key in metric.keys if "/nonoverlap" not in key
         }
-        assert set(metric([""], [["a"]], [""], told[2:]).corpus) == {
+        assert set(metric(Samples([""], [["a"]], [""], told[2:])).corpus) == {
             key for key in metric.keys if "overlap" not in key
         }
         if metric.name == "parent":

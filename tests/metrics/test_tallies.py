@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from laws import SAMPLES, TEXTS
 
 from loquent.core import registry
-from loquent.core.metric import Context, Tallied
+from loquent.core.metric import Context, Samples, Tallied
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.metrics.lexical.sacre_counts import count_characters, count_words
@@ -40,12 +40,8 @@ def corpus(n, seed):
         return " ".join(made.choices(WORDS, k=made.randrange(9)))
 
     told = [Row(f"r{i}", Record(overlap_subset=made.choice([True, False, None]))) for i in range(n)]
-    return (
-        [text() for _ in told],
-        [[text() for _ in range(made.randrange(4))] for _ in told],
-        ["" for _ in told],
-        told,
-    )
+    said = [text() for _ in told]
+    return Samples(said, [[text() for _ in range(made.randrange(4))] for _ in told], rows=told)
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
@@ -53,12 +49,12 @@ def test_a_sum_of_tallies_is_the_corpus(name, options):
     metric = registry.find("metric", name)(Context(), **options)
     assert isinstance(metric, Tallied)
     whole = corpus(40, name)
-    tally = metric.tally(*whole)
+    tally = metric.tally(whole)
     assert tally.shape[0] == 40
     drawn = [3, 3, 3, *range(10, 39), 11]
-    for chosen in (list(range(40)), drawn, [i for i, own in enumerate(whole[1]) if not own]):
+    for chosen in (list(range(40)), drawn, [i for i, own in enumerate(whole.references) if not own]):
         found = metric.of_tally(tally[chosen].sum(0))
-        wanted = metric(*[[side[i] for i in chosen] for side in whole]).corpus
+        wanted = metric(whole.take(chosen)).corpus
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         assert found.keys() == wanted.keys()
     some = metric.of_tally(tally[drawn].sum(0))

@@ -3,7 +3,7 @@
 import pytest
 from laws import check_laws, rows
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.metrics.text import bag_f1
@@ -16,10 +16,12 @@ def test_marks_by_hand():
     # overlap: "the cat sat" of "the cat is here ." has the and cat: 2 * 2 / (3 + 5); of the other reference 2
     # * 3 / (3 + 4)
     found = Watch()(
-        ["the cat sat", "a b a b a b", "", "the cat sat"],
-        [["the cat is here .", "the cat sat ."], ["c"], ["x"], []],
-        ["see how the cat sat .", "no", "no", "no"],
-        rows(4),
+        Samples(
+            ["the cat sat", "a b a b a b", "", "the cat sat"],
+            [["the cat is here .", "the cat sat ."], ["c"], ["x"], []],
+            ["see how the cat sat .", "no", "no", "no"],
+            rows(4),
+        ),
     )
     assert found.samples == {
         "watch/overlap": [pytest.approx(6 / 7), 0.0, 0.0, None],

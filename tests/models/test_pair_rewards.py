@@ -12,21 +12,22 @@ from loquent.core.episode import Episode, Tokens, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
+from loquent.metrics.function import FunctionMetric
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import token_batch
 from loquent.models.tokens.rewards import ends_by, learner_rewards
 from loquent.pretrained import build
-from loquent.rewards import Counting, Function, Learner, Term
+from loquent.rewards import Counting, Learner, Term
 
 MODELS = {"t5": sentence_piece, "bart": byte_level}
 SENTENCES = ["a b.", " c d a!", " b", " a a c.", " d"]  # the third has no end: it joins the fourth
 TEXT = "".join(SENTENCES * 4)
 
 
-def count(predictions, references, prompts, rows):
+def count(samples):
     """How often the letter a stands in a text."""
-    return [float(text.count("a")) for text in predictions]
+    return [float(text.count("a")) for text in samples.predictions]
 
 
 def actor_of(shape):
@@ -39,7 +40,7 @@ def scored(actor, counting, gamma):
     ids = np.array(actor.format.answer(TEXT))
     nothing = np.zeros(len(ids))
     turns = Turn("task", "d c", to="agent"), Turn("agent", TEXT, tokens=Tokens(ids, nothing, nothing))
-    terms = [Term("x", Function(count), "", counting)]
+    terms = [Term("x", FunctionMetric(count), "", counting)]
     learner = Learner(terms, gamma=gamma, discount="token", ends=ends_by(actor.format))
     episode = Episode("toy-v1", "r", "train", 0, 0, turns, "end")
     episodes = learner_rewards(terms, [episode], {"r": Row("r")}, learner, actor.format)

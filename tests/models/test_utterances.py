@@ -11,10 +11,11 @@ from loquent.core.metric import Context
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadReward
+from loquent.metrics.function import FunctionMetric
 from loquent.models.tokens.batch import positions, token_batch
 from loquent.models.tokens.rewards import character_ends, ends_by, learner_rewards, with_token_rewards
 from loquent.models.tokens.utterances import utterances
-from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, build
+from loquent.rewards import Counting, Learner, Term, TokenTerm, build
 
 # spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its
 # last answer
@@ -139,7 +140,7 @@ def test_a_format_tells_a_learner_and_scores_stand_on_tokens_that_were_never_dra
     format = format_of("plain")
     term = Term(
         "words",
-        Function(lambda p, q, r, s: [float(len(text.split())) for text in p]),
+        FunctionMetric(lambda samples: [float(len(text.split())) for text in samples.predictions]),
         "",
         Counting(place="token"),
     )

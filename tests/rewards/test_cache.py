@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -26,16 +26,20 @@ class Score:
     def __init__(self, factor=1):
         self.calls, self.factor = [], factor
 
-    def __call__(self, predictions, references, prompts, rows):
-        self.calls.append(list(predictions))
+    def __call__(self, samples):
+        self.calls.append(list(samples.predictions))
         whole = [
             float(
                 self.factor * len(repr((p, tuple(r), q, row.id, row.fields)))
                 + sum(map(ord, p + "".join(r) + q + row.id))
             )
-            for p, r, q, row in zip(predictions, references, prompts, rows, strict=True)
+            for p, r, q, row in zip(
+                samples.predictions, samples.references, samples.prompts, samples.rows, strict=True
+            )
         ]
-        return Measured({"score": whole, "score/length": [float(len(p)) if p else None for p in predictions]})
+        return Measured(
+            {"score": whole, "score/length": [float(len(p)) if p else None for p in samples.predictions]}
+        )
 
 
 def cached(metric, most=100, identity="m"):
@@ -55,15 +59,15 @@ SAMPLES = st.lists(
 
 
 def columns(samples):
-    return [list(column) for column in zip(*samples, strict=True)] if samples else [[], [], [], []]
+    return Samples(*zip(*samples, strict=True)) if samples else Samples([])
 
 
 @given(st.lists(SAMPLES, max_size=5), st.integers(1, 6))
 def test_a_kept_score_is_the_sample_s_own(batches, most):
     kept = cached(Score(), most)
     for samples in batches:
-        found = kept(*columns(samples))
-        right = Score()(*columns(samples))
+        found = kept(columns(samples))
+        right = Score()(columns(samples))
         assert {key: found.samples.get(key, []) for key in right.samples} == right.samples
         assert len(kept.cache) <= most
 
@@ -72,9 +76,9 @@ def test_it_is_used():
     metric = Score()
     kept = cached(metric)
     samples = columns([("a", ["x"], "p", Row("r")), ("b", ["x"], "p", Row("r")), ("a", ["x"], "p", Row("r"))])
-    first = kept(*samples)
+    first = kept(samples)
     assert metric.calls == [["a", "b"]], "each once"
-    assert kept(*samples) == first
+    assert kept(samples) == first
     assert metric.calls == [["a", "b"]]
     assert (kept.cache.hits, kept.cache.misses) == (2, 2)
     for other in (
@@ -83,10 +87,10 @@ def test_it_is_used():
         ("a", ["x"], "p", Row("s")),
         ("a", ["x"], "p", Row("r", Record(n=1))),
     ):
-        kept(*columns([other]))
+        kept(columns([other]))
     assert len(metric.calls) == 5, "another reference, prompt, row or field is another sample"
     kept.cache.clear()
-    kept(*samples)
+    kept(samples)
     assert len(metric.calls) == 6
 
 
@@ -94,7 +98,7 @@ def test_the_one_not_asked_for_longest_goes_first():
     metric = Score()
     kept = cached(metric, 2)
     for text in ("a", "b", "a", "c", "a", "b"):
-        kept(*columns([(text, [], "", Row("r"))]))
+        kept(columns([(text, [], "", Row("r"))]))
     assert metric.calls == [["a"], ["b"], ["c"], ["b"]]
 
 
@@ -102,19 +106,19 @@ def test_two_metrics_never_share_a_score():
     cache = Cache()
     one, other = (Cached(Score(factor), ("score", factor), cache, Watched.of(Context())) for factor in (1, 2))
     samples = columns([("a", [], "", Row("r"))])
-    assert one(*samples) != other(*samples)
+    assert one(samples) != other(samples)
     wrong = Cached(Score(2), ("score", 1), cache, Watched.of(Context()))
-    assert wrong(*samples) == one(*samples), "the twin: without the options in its key it would be wrong"
+    assert wrong(samples) == one(samples), "the twin: without the options in its key it would be wrong"
 
 
 def test_unhashable_rows_and_broken_metrics_are_not_kept():
     metric = Score()
     kept = cached(metric)
     samples = columns([("a", [], "", Row("r", Record(x=[1])))])
-    assert kept(*samples) == kept(*samples)
+    assert kept(samples) == kept(samples)
     assert len(metric.calls) == 2
-    short = cached(lambda p, r, q, s: Measured({"x": []}))
-    assert short(*columns([("a", [], "", Row("r"))])) == Measured({"x": []})
+    short = cached(lambda samples: Measured({"x": []}))
+    assert short(columns([("a", [], "", Row("r"))])) == Measured({"x": []})
     assert len(short.cache) == 0
 
 
@@ -156,7 +160,7 @@ class lambda_of:
         return self.metric(*given)
 
 
-def raising(predictions, references, prompts, rows):
+def raising(samples):
     raise RuntimeError("no")
 
 

@@ -13,7 +13,8 @@ from loquent.core.metric import Context, Measured
 from loquent.core.task import Row, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadReward, BadSetting, UnknownName
-from loquent.rewards import Function, Term, TokenTerm, apply, build, episode_texts
+from loquent.metrics.function import FunctionMetric
+from loquent.rewards import Term, TokenTerm, apply, build, episode_texts
 
 
 def tokens(n):
@@ -41,19 +42,21 @@ INTERVIEW = Episode(
 )  # fmt: skip
 
 
-def length(predictions, references, prompts, rows):
-    return [float(len(text)) for text in predictions]
+def length(samples):
+    return [float(len(text)) for text in samples.predictions]
 
 
-def everything(predictions, references, prompts, rows):
+def everything(samples):
     """A score that sees all it is given."""
     return [
         len(p) + 10 * len(q) + 100 * len(r) + 1000 * row["n"] if p else None
-        for p, q, r, row in zip(predictions, prompts, references, rows, strict=True)
+        for p, q, r, row in zip(
+            samples.predictions, samples.prompts, samples.references, samples.rows, strict=True
+        )
     ]
 
 
-TERMS = (Term("length", Function(length)), Term("everything", Function(everything)))
+TERMS = (Term("length", FunctionMetric(length)), Term("everything", FunctionMetric(everything)))
 ROWS = {f"r{i}": Row(f"r{i}", Record(n=i, references=("x",) * i)) for i in range(6)}
 WEIGHTS = Record(length=0.5, everything=-2.0)
 
@@ -83,7 +86,7 @@ def test_what_does_not_apply_is_absent_and_what_was_there_is_replaced():
     assert once[0].rewards == Record(length=0.0)
     assert once[1].rewards == Record(length=3.0, everything=3 + 10 + 200 + 2000)
     assert apply(TERMS, once, ROWS) == once
-    silenced = apply([Term("length", Function(lambda p, q, r, s: [None] * len(p)))], once, ROWS)
+    silenced = apply([Term("length", FunctionMetric(lambda samples: [None] * len(samples)))], once, ROWS)
     assert "length" not in silenced[1].rewards
 
 
@@ -119,32 +122,36 @@ def test_same_episode_same_total(played):
 
 def test_a_term_that_looks_at_its_neighbours_breaks_these_laws():
     # the twin: a rank within the batch; the laws above would see it
-    rank = (Term("rank", Function(lambda p, q, r, s: [float(sorted(p).index(text)) for text in p])),)
+    rank = (
+        Term(
+            "rank",
+            FunctionMetric(
+                lambda samples: [
+                    float(sorted(samples.predictions).index(text)) for text in samples.predictions
+                ]
+            ),
+        ),
+    )
     played = [episode("r1", "", "a"), episode("r1", "", "b")]
     assert apply(rank, [played[1]], ROWS)[0] != apply(rank, played, ROWS)[1]
 
 
 def test_one_call_per_term_over_all_episodes():
     calls = []
-    term = Term("count", Function(lambda p, q, r, s: calls.append(len(p)) or [0.0] * len(p)))
+    term = Term("count", FunctionMetric(lambda samples: calls.append(len(samples)) or [0.0] * len(samples)))
     apply([term], [episode("r1", "", "a")] * 50, ROWS)
     assert calls == [50]
 
 
-def test_a_callable_may_spoil_what_it_was_given():
-    def spoil(predictions, references, prompts, rows):
-        scores = length(predictions, references, prompts, rows)
-        for told in (predictions, references, prompts, rows):
-            told.clear()
-        return scores
+@pytest.mark.parametrize("name", ["predictions", "references", "prompts", "rows", "episodes"])
+def test_a_callable_cannot_change_what_it_is_given(name):
+    def spoil(samples):
+        getattr(samples, name).clear()
 
     played = [episode("r1", "p", "ab"), episode("r2", "p", "c")]
     before = [repr(one) for one in played]
-    scored = apply([Term("spoil", Function(spoil)), *TERMS], played, ROWS)
-    assert [one.rewards["spoil"] for one in scored] == [2.0, 1.0]
-    assert [one.rewards["everything"] for one in scored] == [
-        one.rewards["everything"] for one in apply(TERMS, played, ROWS)
-    ]
+    with pytest.raises(BadReward, match="'tuple' object has no attribute 'clear'"):
+        apply([Term("spoil", FunctionMetric(spoil)), *TERMS], played, ROWS)
     assert [repr(one) for one in played] == before
 
 
@@ -208,8 +215,8 @@ def test_any_metric_is_a_reward(monkeypatch):
         version: int = 1
         higher_is_better: bool | None = True
 
-        def __call__(self, predictions, references, prompts, rows):
-            return Measured({"a": [1.0] * len(predictions), "b": [2.0] * len(predictions)})
+        def __call__(self, samples):
+            return Measured({"a": [1.0] * len(samples.predictions), "b": [2.0] * len(samples.predictions)})
 
     monkeypatch.setitem(registry._names["metric"], "two", "made:up")
     monkeypatch.setattr(registry, "import_name", lambda dotted: lambda context: Two())
@@ -225,7 +232,7 @@ def test_a_metric_of_the_corpus_that_does_not_say_its_keys_is_no_reward():
     class Silent:
         name, version, higher_is_better = "silent", 1, None
 
-        def __call__(self, predictions, references, prompts, rows):
+        def __call__(self, samples):
             return Measured(corpus={"silent": 1.0})
 
     with pytest.raises(BadReward, match=r"reward 'silent': .* known keys: none: it scores a whole corpus"):
@@ -254,7 +261,6 @@ def test_bad_settings_are_refused(settings, error, said):
 def test_the_face_of_the_room():
     assert set(rewards.__all__) == {
         "Counting",
-        "Function",
         "Learner",
         "Term",
         "TokenTerm",
@@ -262,6 +268,7 @@ def test_the_face_of_the_room():
         "build",
         "episode_texts",
         "references_of",
+        "samples_of",
     }
     assert rewards.references_of(Row("r", Record(references="one"))) == ("one",)
     assert rewards.references_of(Row("r")) == ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadSetting
@@ -23,7 +23,7 @@ from loquent.rewards.content import copying, missing_concepts
     ],
 )
 def test_copying(text, prompt, n, score):
-    assert copying(Context(), n=n)([text], [[]], [prompt], [Row("r")]).samples["copying"] == [score]
+    assert copying(Context(), n=n)(Samples([text], [[]], [prompt], [Row("r")])).samples["copying"] == [score]
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,15 @@ def test_copying(text, prompt, n, score):
 )
 def test_missing_concepts(text, concepts, score):
     row = Row("r", Record() if concepts is None else Record(concepts=concepts))
-    found = missing_concepts(Context())([text], [[]], [""], [row]).samples["missing_concepts"]
+    found = missing_concepts(Context())(Samples([text], [[]], [""], [row])).samples["missing_concepts"]
     assert found == [score if score is None else pytest.approx(score)]
 
 
 def test_concepts_may_be_given():
     given = missing_concepts(Context(), concepts=("dog", "cow"))
-    assert given(["dogs and a cat"], [[]], [""], [Row("r")]).samples["missing_concepts"] == [-0.5]
+    assert given(Samples(["dogs and a cat"], [[]], [""], [Row("r")])).samples["missing_concepts"] == [-0.5]
     other = missing_concepts(Context(), field="words")
-    assert other(["x"], [[]], [""], [Row("r", Record(words=("x", "y")))]).samples["missing_concepts"] == [
+    assert other(Samples(["x"], rows=[Row("r", Record(words=("x", "y")))])).samples["missing_concepts"] == [
         -0.5
     ]
     with pytest.raises(BadSetting, match="' ' is not a word"):
@@ -67,8 +67,8 @@ def test_concepts_may_be_given():
 )  # fmt: skip
 def test_a_concept_is_mentioned_in_one_sense_only(text, asked, score):
     """The reward is the coverage less 1, whatever stands in the row."""
-    given = [text], [[]], [""], [Row("r", Record(concepts=asked))]
-    [missing] = missing_concepts(Context())(*given).samples["missing_concepts"]
-    [covered] = concept_coverage(Context())(*given).samples["concept_coverage"]
+    samples = Samples([text], rows=[Row("r", Record(concepts=asked))])
+    [missing] = missing_concepts(Context())(samples).samples["missing_concepts"]
+    [covered] = concept_coverage(Context())(samples).samples["concept_coverage"]
     assert missing == score
     assert missing == (None if covered is None else covered - 1)

@@ -19,7 +19,8 @@ from loquent.core.metric import Context, Measured
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.rewards import Counting, Function, Learner, Term, TokenTerm, apply, build
+from loquent.metrics.function import FunctionMetric
+from loquent.rewards import Counting, Learner, Term, TokenTerm, apply, build
 from loquent.rewards.cache import Cached
 from loquent.rewards.counting import NAMES
 from loquent.rewards.placement import pieces, placed, sentence_ends
@@ -51,13 +52,16 @@ def by_pieces(*pieces):
     return lambda turn: ends
 
 
-def numbered(predictions, references, prompts, rows):
+def numbered(samples):
     """The number an answer says; none for a text that is no number."""
-    return [float(text) if text.lstrip("-").replace(".", "", 1).isdigit() else None for text in predictions]
+    return [
+        float(text) if text.lstrip("-").replace(".", "", 1).isdigit() else None
+        for text in samples.predictions
+    ]
 
 
 def term(function=numbered, **counting):
-    return Term("x", Function(function), "", Counting(**counting))
+    return Term("x", FunctionMetric(function), "", Counting(**counting))
 
 
 def counts(terms, answers, learner):
@@ -208,7 +212,7 @@ numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)
 
 @given(st.lists(numbers, min_size=1, max_size=6))
 def test_running_statistics_are_those_of_all_scores(collections):
-    terms = [term(lambda p, q, r, s: [float(text) for text in p], normalization="running")]
+    terms = [term(lambda samples: [float(text) for text in samples.predictions], normalization="running")]
     learner = Learner(terms)
     for one in collections:
         apply(terms, [game(repr(score)) for score in one], ROWS, learner)
@@ -220,7 +224,7 @@ def test_running_statistics_are_those_of_all_scores(collections):
 
 @given(st.lists(numbers, min_size=2, max_size=6), st.data())
 def test_statistics_taken_back_go_on_to_the_bit(collections, data):
-    terms = [term(lambda p, q, r, s: [float(text) for text in p], normalization="running")]
+    terms = [term(lambda samples: [float(text) for text in samples.predictions], normalization="running")]
     games = [[game(repr(score)) for score in one] for one in collections]
     whole, stop = Learner(terms), data.draw(st.integers(0, len(games)))
     through = [apply(terms, one, ROWS, whole) for one in games]
@@ -266,13 +270,13 @@ def test_where_sentences_end(text, sentences):
     assert [text[a:b] for a, b in pairwise(borders)] == sentences
 
 
-def length(predictions, references, prompts, rows):
-    return [float(len(text)) for text in predictions]
+def length(samples):
+    return [float(len(text)) for text in samples.predictions]
 
 
-def letters(predictions, references, prompts, rows):
+def letters(samples):
     """How often "b" was said; none for a text without a letter."""
-    return [float(text.count("b")) if text.strip(". ") else None for text in predictions]
+    return [float(text.count("b")) if text.strip(". ") else None for text in samples.predictions]
 
 
 def test_what_each_sentence_changed_stands_on_its_last_token_by_hand():
@@ -321,11 +325,11 @@ def test_a_score_that_does_not_apply_leaves_no_tokens():
     assert scored.turns[1] == game("...", (".", ".", ".")).turns[1]
 
 
-def odd(predictions, references, prompts, rows):
+def odd(samples):
     """A score that jumps about, and sometimes is none."""
     return [
         None if len(text) % 5 == 3 else math.sin(7.0 * len(text)) * sum(map(ord, text))
-        for text in predictions
+        for text in samples.predictions
     ]
 
 
@@ -386,9 +390,9 @@ def test_one_call_for_the_parts_of_all_answers():
     class Count:
         name, version, higher_is_better = "count", 1, None
 
-        def __call__(self, predictions, references, prompts, rows):
-            calls.append(len(predictions))
-            return Measured({"count": [1.0] * len(predictions)})
+        def __call__(self, samples):
+            calls.append(len(samples.predictions))
+            return Measured({"count": [1.0] * len(samples.predictions)})
 
     terms = [Term("x", Count(), "", Counting(place="token"))]
     apply(terms, [game("abc", ("a", "b", "c"))] * 20, ROWS, Learner(terms, ends=by_pieces("a", "b", "c")))

@@ -2,15 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting
 from loquent.rewards.penalties import length, repetition
 
 
 def scores(metric, *texts):
-    return metric(texts, [()] * len(texts), ["a prompt that does not count"] * len(texts), []).samples[
-        metric.name
-    ]
+    return metric(
+        Samples(texts, [()] * len(texts), ["a prompt that does not count"] * len(texts), [])
+    ).samples[metric.name]
 
 
 def test_repetition_by_hand():
@@ -43,8 +43,8 @@ def test_a_penalty_is_never_a_gain_and_sees_one_text(texts, rng):
 
 def test_corpus_scores_are_means_of_what_is_there():
     metric = repetition(Context(), n=2)
-    assert metric(["a b a b a", "a"], [(), ()], ["", ""], []).corpus == {"repetition": -0.5}
-    assert metric(["a"], [()], [""], []).corpus == {}
+    assert metric(Samples(["a b a b a", "a"], [(), ()], ["", ""], [])).corpus == {"repetition": -0.5}
+    assert metric(Samples(["a"])).corpus == {}
 
 
 def test_ranges_that_are_none():

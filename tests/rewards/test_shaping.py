@@ -10,20 +10,21 @@ from hypothesis import strategies as st
 
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.core.episode import Episode, Tokens, Turn
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.rewards import Counting, Function, Learner, Term, apply, build
+from loquent.metrics.function import FunctionMetric
+from loquent.rewards import Counting, Learner, Term, apply, build
 from loquent.rewards.shaping import steps_of
 
 ROWS = {"r": Row("r")}
 
 
-def letters(predictions, references, prompts, rows):
+def letters(samples):
     """A potential: letters said, and a tenth of those seen before."""
     return [
         len(text) + len(prompt) / 10 if text != "?" else None
-        for text, prompt in zip(predictions, prompts, strict=True)
+        for text, prompt in zip(samples.predictions, samples.prompts, strict=True)
     ]
 
 
@@ -41,7 +42,7 @@ def told(text):
 
 
 def potential(place, **counting):
-    return Term("phi", Function(letters), "", Counting(potential=True, place=place, **counting))
+    return Term("phi", FunctionMetric(letters), "", Counting(potential=True, place=place, **counting))
 
 
 PARTS = {"ab. c": ("a", "b.", " c"), "dd": ("dd", ""), "xyz": ("x", "yz", "")}
@@ -158,9 +159,11 @@ def test_discounted_rewards_telescope_to_the_first_potential(played, place, unit
     factor = discounts(turn, torch.ones_like(turn, dtype=torch.bool), gamma, unit).to(reward)
     before = torch.cumprod(torch.cat([torch.ones(1, 1, dtype=torch.float64), factor], 1), 1)
     total = float((before[:, :-1] * reward).sum())
-    start = letters([""], [()], [played.turns[0].text], [ROWS["r"]])[0]
+    start = letters(Samples([""], [()], [played.turns[0].text], [ROWS["r"]]))[0]
     last = letters(
-        [played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]]
+        Samples(
+            [played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]]
+        )
     )[0]
     assert total == pytest.approx(
         -start + (float(before[0, -1]) * last if played.bootstraps else 0.0), abs=1e-9
@@ -192,7 +195,9 @@ def test_with_the_values_less_the_potential_no_advantage_changes(played, place, 
 def potentials(extra, factor, played):
     """phi of every state, from the rewards backwards: phi(s) = gamma phi(s') - F."""
     last = letters(
-        [played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]]
+        Samples(
+            [played.turns[-1].text], [()], ["\n".join(one.text for one in played.turns[:-1])], [ROWS["r"]]
+        )
     )[0]
     found = [last if played.bootstraps else 0.0]
     for j in reversed(range(extra.shape[1])):

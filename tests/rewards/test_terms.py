@@ -4,19 +4,18 @@ import sys
 import numpy as np
 import pytest
 
-from loquent.core.metric import Context, Measured, Metric
+from loquent.core.metric import Context, Measured, Metric, Samples
 from loquent.core.task import Row
 from loquent.errors import BadModel, BadReward, BadSetting
-from loquent.rewards import Function, Term, TokenTerm, build
+from loquent.metrics.function import FunctionMetric
+from loquent.rewards import Term, TokenTerm, build
 from loquent.rewards.terms import dotted
 
 ROWS = [Row("first"), Row("second")]
 
 
 def score(function, texts=("good", "bad")):
-    return Term("mine", Function(function)).score(
-        list(texts), [()] * len(texts), [""] * len(texts), ROWS[: len(texts)]
-    )
+    return Term("mine", FunctionMetric(function)).score(Samples(list(texts), rows=ROWS[: len(texts)]))
 
 
 class Tensor:
@@ -91,8 +90,8 @@ def test_what_is_no_list_is_refused(given, kind):
 
 
 def test_a_callable_that_raises_names_the_culprit():
-    def picky(predictions, references, prompts, rows):
-        return [1 / (text != "bad") for text in predictions]
+    def picky(samples):
+        return [1 / (text != "bad") for text in samples.predictions]
 
     with pytest.raises(
         BadReward, match=r"reward 'mine' raised ZeroDivisionError.*on row 'second', whose answer is 'bad'"
@@ -126,27 +125,24 @@ def test_errors_of_ours_and_interrupts_pass():
 
 
 def test_a_metric_that_measures_nothing():
-    class Bare(Function):
+    class Bare(FunctionMetric):
         def __call__(self, *_):
             return [1.0, 2.0]
 
     with pytest.raises(
         BadReward, match=r"its metric returned a list; it must return a loquent.core.metric.Measured"
     ):
-        Term("mine", Bare(len)).score(["a"], [()], [""], ROWS[:1])
+        Term("mine", Bare(len)).score(Samples(["a"], rows=ROWS[:1]))
 
 
 def test_nothing_is_asked_about_nothing():
-    assert Term("mine", Function(lambda *_: 1 / 0)).score([], [], [], []) == []
+    assert Term("mine", FunctionMetric(lambda *_: 1 / 0)).score(Samples([])) == []
 
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """A module of one's own on the path."""
-    text = (
-        "def brief(predictions, references, prompts, rows):\n    return [-len(text) for text in "
-        "predictions]\n"
-    )
+    text = "def brief(samples):\n    return [-len(text) for text in samples.predictions]\n"
     text += "def each(episode, turn):\n    return [0.0] * len(turn.tokens.ids)\nnumber = 3\n"
     (tmp_path / "my_own_rewards.py").write_text(text)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -158,7 +154,7 @@ def test_any_function_by_its_dotted_path(module):
         {"brief": {"of": "callable", "function": f"{module}:brief", "weight": 0.1}}, Context()
     )
     assert isinstance(term.metric, Metric)
-    assert term.score(["abc", ""], [(), ()], ["", ""], ROWS) == [-3.0, 0.0]
+    assert term.score(Samples(["abc", ""], [(), ()], ["", ""], ROWS)) == [-3.0, 0.0]
     assert weights["brief"] == 0.1
     (term,), _ = build({"each": {"of": "callable", "function": f"{module}:each", "per": "token"}}, Context())
     assert isinstance(term, TokenTerm)
@@ -184,8 +180,8 @@ def test_without_a_key_a_term_takes_the_score_called_as_the_metric_is():
     class Two:
         name, version, higher_is_better, keys = "two", 1, True, ("two", "two/else")
 
-        def __call__(self, predictions, references, prompts, rows):
-            return Measured({"two/else": [0.0] * len(rows), "two": [1.0] * len(rows)})
+        def __call__(self, samples):
+            return Measured({"two/else": [0.0] * len(samples.rows), "two": [1.0] * len(samples.rows)})
 
-    assert Term("t", Two()).score(["a"], [()], [""], [Row("r")]) == [1.0]
-    assert Term("t", Two(), "two/else").score(["a"], [()], [""], [Row("r")]) == [0.0]
+    assert Term("t", Two()).score(Samples(["a"], rows=[Row("r")])) == [1.0]
+    assert Term("t", Two(), "two/else").score(Samples(["a"], rows=[Row("r")])) == [0.0]

@@ -25,7 +25,7 @@ class Keyless:
     def __init__(self, name):
         self.name = name
 
-    def __call__(self, predictions, references, prompts, rows):
+    def __call__(self, samples):
         return Measured(corpus={"same/value": 1.0})
 
 

@@ -268,12 +268,12 @@ def test_only_the_rows_asked_for_are_trained_on(tmp_path):
     assert len(trainer.experience.rows) < len(trainer.task.rows("train"))
 
 
-def nan_reward(predictions, references, prompts, rows):
-    return [float("nan")] * len(predictions)
+def nan_reward(samples):
+    return [float("nan")] * len(samples.predictions)
 
 
-def short_reward(predictions, references, prompts, rows):
-    return [0.0] * (len(predictions) - 1)
+def short_reward(samples):
+    return [0.0] * (len(samples.predictions) - 1)
 
 
 @pytest.mark.parametrize("name", ["nan_reward", "short_reward"])

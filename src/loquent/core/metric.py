@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.episode import Episode
 from loquent.core.task import Row, Task
 
 
@@ -26,6 +27,35 @@ class Context:
 
 
 Scores = dict[str, list[float | None]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a metric scores, with one entry per sample in each sequence; all sequences become tuples.
+
+    predictions: the texts to score. `references`, `prompts` and `rows` belong to them; without references a
+    sample has (), without prompts "". `episodes` are the whole episodes, or () where texts alone are scored.
+    """
+
+    predictions: Sequence[str]
+    references: Sequence[Sequence[str]] = ()
+    prompts: Sequence[str] = ()
+    rows: Sequence[Row] = ()
+    episodes: Sequence[Episode] = ()
+
+    def __post_init__(self) -> None:
+        columns = {name: tuple(column) for name, column in vars(self).items()}
+        columns["references"] = tuple(map(tuple, self.references)) or ((),) * len(self)
+        columns["prompts"] = columns["prompts"] or ("",) * len(self)
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def take(self, indices: Sequence[int]) -> Samples:
+        """The samples at these indices, in this order; an index may occur several times."""
+        return Samples(*([column[i] for i in indices] if column else () for column in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -52,14 +82,8 @@ class Metric(Protocol):
     version: int
     higher_is_better: bool | None  # None: neither, as for a length
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
-        """Score predictions; all sequences have one entry per sample, a list of texts in `references`."""
+    def __call__(self, samples: Samples) -> Measured:
+        """Score the samples."""
         ...
 
 
@@ -75,6 +99,7 @@ class Traits:
     # `higher_is_better` per key, when keys differ in it
     directions: Mapping[str, bool | None] = field(default_factory=dict)
     together: bool = False  # whether a sample's score depends on the other samples of the call
+    reads: str = "answer"  # what it scores: "answer", or the whole "episode"
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
 
 
@@ -85,6 +110,7 @@ def traits(metric: Any) -> Traits:
         keys=tuple(getattr(metric, "keys", default.keys)),
         directions=getattr(metric, "directions", default.directions),
         together=bool(getattr(metric, "together", default.together)),
+        reads=str(getattr(metric, "reads", default.reads)),
         corpus_only=tuple(getattr(metric, "corpus_only", default.corpus_only)),
     )
 
@@ -96,13 +122,7 @@ class Tallied(Protocol):
     Resampled corpora can be scored without reading the texts again.
     """
 
-    def tally(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> NDArray[np.float64]:
+    def tally(self, samples: Samples) -> NDArray[np.float64]:
         """The summands of each sample, one row per sample: [samples, numbers]."""
         ...
 

@@ -10,11 +10,11 @@ reference; in JSON lines [""] means one empty reference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loquent.core.guards.json_files import shown
+from loquent.core.metric import Samples
 from loquent.core.task import Row
 from loquent.core.values import Record, frozen
 from loquent.data import readers
@@ -25,29 +25,7 @@ OTHERS = (".csv", ".tsv", ".parquet", ".arrow", ".xlsx", ".zip", ".npz", ".safet
 Sample = tuple[int, dict[str, Any]]  # (line, fields)
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """The inputs of a metric: predictions, references, prompts and rows, one entry per sample in each."""
-
-    predictions: tuple[str, ...]
-    references: tuple[tuple[str, ...], ...]
-    prompts: tuple[str, ...]
-    rows: tuple[Row, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def chosen(self, indices: Sequence[int]) -> Pairs:
-        """The samples at these indices, in this order; an index may occur several times."""
-        return Pairs(
-            tuple(self.predictions[i] for i in indices),
-            tuple(self.references[i] for i in indices),
-            tuple(self.prompts[i] for i in indices),
-            tuple(self.rows[i] for i in indices),
-        )
-
-
-def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
+def read(predictions: Path, references: Sequence[Path] = ()) -> Samples:
     """The samples of a file of predictions and any number of files of references, which add up.
 
     Raises:
@@ -72,7 +50,7 @@ def read(predictions: Path, references: Sequence[Path] = ()) -> Pairs:
                 "occur once"
             )
             raise BadRow(why, file=predictions, line=line)
-    return Pairs(
+    return Samples(
         tuple(fields["text"] for _, fields in merged),
         tuple(fields.get("references", ()) for _, fields in merged),
         tuple(fields.get("prompt", "") for _, fields in merged),

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from loquent.core import registry
 from loquent.core.metric import Context, Metric
 from loquent.errors import BadSetting
 
-ALLOWED = "name a class or function that makes a loquent.core.metric.Metric of a loquent.core.metric.Context"
+ALLOWED = (
+    "name a function with the decorator loquent.metrics.function.metric, or a class or function that makes a "
+    "loquent.core.metric.Metric of a `context`"
+)
 
 
 def is_factory(thing: Any) -> bool:
     """Whether an imported object makes metrics, as `thing(context, **options)`.
 
-    Otherwise it is the function of a reward, which takes predictions, references, prompts and rows.
+    Otherwise it is a metric, or a function of samples. A factory is a class, or a function whose first
+    parameter is called `context`.
     """
     if isinstance(thing, type):
         return True
-    return registry.accepts(thing, Context()) and not registry.accepts(thing, [], [], [], [])
+    if isinstance(thing, Metric):
+        return False
+    try:
+        return next(iter(inspect.signature(thing).parameters), "") == "context"
+    except (TypeError, ValueError):
+        return False
 
 
 def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
@@ -31,14 +41,18 @@ def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
     if ":" not in name:
         metric: Metric = factory(context, **options)
         return metric
-    if not registry.accepts(factory, context, **options):
-        if registry.accepts(factory, context):
+    if isinstance(factory, Metric) and not isinstance(factory, type):
+        if options:
+            raise BadSetting(f"the metric {name} is a function, which takes no option {', '.join(options)}")
+        return factory
+    if not is_factory(factory) or not registry.accepts(factory, context, **options):
+        if is_factory(factory) and registry.accepts(factory, context):
             refused = [
                 key for key in options if not registry.accepts(factory, context, **{key: options[key]})
             ]
             names = ", ".join(refused or options)
             raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
-        what = f"{name!r} names {factory!r:.80}, which makes no metric (a reward's function is none)"
+        what = f"{name!r} names {factory!r:.80}, which makes no metric"
         raise BadSetting(f"{what}; {ALLOWED}")
     metric = factory(context, **options)
     if not isinstance(metric, Metric):

@@ -8,14 +8,14 @@ metric is that of RL4LMs (arXiv:2210.01241): all references as one text, read in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -81,40 +81,28 @@ class Perplexity:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score all texts in one batch."""
-        tally = self.tally(predictions, references, prompts, rows)
-        samples = [exponential(loss / tokens) if tokens else None for loss, tokens in tally.tolist()]
-        return Measured({self.name: samples}, self.of_tally(tally.sum(0)))
+        tally = self.tally(samples)
+        columns = [exponential(loss / tokens) if tokens else None for loss, tokens in tally.tolist()]
+        return Measured({self.name: columns}, self.of_tally(tally.sum(0)))
 
-    def tally(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Tally:
+    def tally(self, samples: Samples) -> Tally:
         """float[samples, 2]: each sample's negative log-likelihood, and its number of tokens."""
         from loquent import pretrained
 
-        samples = (
-            [tuple(texts) for texts in references]
+        columns = (
+            [tuple(texts) for texts in samples.references]
             if self.of_references
-            else [(text,) for text in predictions]
+            else [(text,) for text in samples.predictions]
         )
-        owner = [i for i, texts in enumerate(samples) for text in texts if text]
-        targets = [text for texts in samples for text in texts if text]
+        owner = [i for i, texts in enumerate(columns) for text in texts if text]
+        targets = [text for texts in columns for text in texts if text]
         losses = []
         if targets:
-            sources = [prompts[i] for i in owner]
+            sources = [samples.prompts[i] for i in owner]
             losses = pretrained.nll(self.model(), sources, targets, token_budget=self.token_budget)
-        tally = np.zeros((len(samples), 2))
+        tally = np.zeros((len(columns), 2))
         for i, loss in zip(owner, losses, strict=True):
             tally[i] += loss
         return tally
@@ -142,13 +130,7 @@ class StridedPerplexity:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score all references as one text, in the order of the samples.
 
         Raises:
@@ -157,9 +139,9 @@ class StridedPerplexity:
         from loquent import pretrained
 
         texts = (
-            [self._text(row) for row in rows]
+            [self._text(row) for row in samples.rows]
             if self.field
-            else [text for texts in references for text in texts]
+            else [text for texts in samples.references for text in texts]
         )
         if not any(texts):
             return Measured()

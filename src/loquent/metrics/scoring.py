@@ -19,9 +19,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.metric import Measured, Metric, Scores, Tallied
+from loquent.core.metric import Measured, Metric, Samples, Scores, Tallied, traits
 from loquent.core.seeding import Key
-from loquent.data.pairs import Pairs
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.statistics.clustered import members
 from loquent.statistics.resampling import FEW, Bounds, Numbers, Resampling, Statistic, bounds, share
@@ -56,7 +55,7 @@ class Scored:
 
 def score(
     metrics: Mapping[str, Metric],
-    pairs: Pairs,
+    samples: Samples,
     resampling: Resampling | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> Scored:
@@ -73,7 +72,9 @@ def score(
     """
     result = Scored()
     for name, metric in metrics.items():
-        measured = _measured(name, metric, pairs)
+        if traits(metric).reads == "episode" and not samples.episodes:
+            raise BadSetting(f"{name} reads whole episodes, and these are texts; measure it in a run")
+        measured = _measured(name, metric, samples)
         keys = result.corpus.keys() & measured.corpus.keys() | result.samples.keys() & measured.samples.keys()
         if keys:
             raise BadSetting(
@@ -86,8 +87,8 @@ def score(
             result.silent.append(name)
         done()
         if resampling:
-            result.bounds |= _bounds(name, metric, pairs, measured, resampling, done)
-    if caution := _unequal(pairs):
+            result.bounds |= _bounds(name, metric, samples, measured, resampling, done)
+    if caution := _unequal(samples):
         result.bounds = {
             key: replace(found, caution=caution) if found.low is not None else found
             for key, found in result.bounds.items()
@@ -95,17 +96,17 @@ def score(
     return result
 
 
-def rows(pairs: Pairs) -> list[str | int]:
+def rows(samples: Samples) -> list[str | int]:
     """The row of each sample: its prompt, or its number if it has none."""
-    return [prompt or number for number, prompt in enumerate(pairs.prompts)]
+    return [prompt or number for number, prompt in enumerate(samples.prompts)]
 
 
-def _unequal(pairs: Pairs) -> str:
+def _unequal(samples: Samples) -> str:
     """The caution on prompts with very unequal numbers of samples; empty if there is none.
 
     With k_g samples of prompt g, the n samples weigh as much as n² / sum of k_g² prompts (Kish 1965).
     """
-    counts = [len(own) for own in members(rows(pairs))]
+    counts = [len(own) for own in members(rows(samples))]
     equal = sum(counts) ** 2 / sum(count**2 for count in counts) if counts else 0.0
     return UNEQUAL.format(len(counts), equal) if equal < min(FEW, len(counts) / 2) else ""
 
@@ -118,14 +119,14 @@ def work(metrics: int, resampling: Resampling | None) -> int:
 def _bounds(
     name: str,
     metric: Metric,
-    pairs: Pairs,
+    samples: Samples,
     measured: Measured,
     resampling: Resampling,
     done: Callable[[], None],
 ) -> dict[str, Bounds]:
-    prompts = members(rows(pairs))
-    if len(pairs) < 2 or not measured.corpus:
-        return bounds(lambda numbers: {}, len(pairs), measured.corpus, resampling)
+    prompts = members(rows(samples))
+    if len(samples) < 2 or not measured.corpus:
+        return bounds(lambda numbers: {}, len(samples), measured.corpus, resampling)
     if len(prompts) < 2:
         return dict.fromkeys(measured.corpus, Bounds(why=ONE_PROMPT))
 
@@ -139,12 +140,12 @@ def _bounds(
         )
 
     if isinstance(metric, Tallied):
-        return intervals(_tallied(metric, pairs), measured.corpus)
-    means = means_of_samples(lambda drawn: _measured(name, metric, drawn), pairs, measured)
+        return intervals(_tallied(metric, samples), measured.corpus)
+    means = means_of_samples(lambda drawn: _measured(name, metric, drawn), samples, measured)
     others = {key: value for key, value in measured.corpus.items() if key not in means}
     refused: dict[str, Bounds] = {}
     if others:
-        doubled = _measured(name, metric, pairs.chosen([*range(len(pairs))] * 2)).corpus
+        doubled = _measured(name, metric, samples.take([*range(len(samples))] * 2)).corpus
         refused = {
             key: Bounds(why=DUPLICATES)
             for key, value in others.items()
@@ -157,11 +158,11 @@ def _bounds(
             key: value for key, column in means.items() if (value := _mean(column[numbers])) is not None
         }
         if call_again:
-            scores |= _measured(name, metric, pairs.chosen(numbers.tolist())).corpus
+            scores |= _measured(name, metric, samples.take(numbers.tolist())).corpus
         return scores
 
     shares = {
-        key: _share(column, rows(pairs), resampling) for key, column in means.items() if _is_share(column)
+        key: _share(column, rows(samples), resampling) for key, column in means.items() if _is_share(column)
     }
     drawn = {key: value for key, value in measured.corpus.items() if key not in refused | shares}
     return refused | shares | (intervals(statistic, drawn) if drawn else {})
@@ -180,8 +181,8 @@ def _share(column: Column, rows: Sequence[str | int], resampling: Resampling) ->
     return share(column[present].tolist(), scored, resampling.level)
 
 
-def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:
-    rows = metric.tally(pairs.predictions, pairs.references, pairs.prompts, pairs.rows)
+def _tallied(metric: Tallied, samples: Samples) -> Statistic:
+    rows = metric.tally(samples)
     tally = np.asarray(rows, dtype=np.float64)
 
     def statistic(numbers: Numbers) -> dict[str, float]:
@@ -191,7 +192,7 @@ def _tallied(metric: Tallied, pairs: Pairs) -> Statistic:
 
 
 def means_of_samples(
-    measure: Callable[[Pairs], Measured], pairs: Pairs, measured: Measured
+    measure: Callable[[Samples], Measured], samples: Samples, measured: Measured
 ) -> dict[str, Column]:
     """The sample scores of the keys whose corpus score is their mean, independent of the other samples.
 
@@ -205,8 +206,10 @@ def means_of_samples(
             means[key] = column
     for number in range(TEST_DRAWS if means else 0):
         # the stream's name is "tried": another name would draw other samples
-        drawn = Key(0, ("tried", number)).generator().integers(len(pairs), size=min(len(pairs), TEST_SAMPLES))
-        corpus = measure(pairs.chosen(drawn.tolist())).corpus
+        drawn = (
+            Key(0, ("tried", number)).generator().integers(len(samples), size=min(len(samples), TEST_SAMPLES))
+        )
+        corpus = measure(samples.take(drawn.tolist())).corpus
         means = {
             key: column for key, column in means.items() if _close(_mean(column[drawn]), corpus.get(key))
         }
@@ -224,24 +227,24 @@ def _close(left: float | None, right: float | None) -> bool:
     return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def _measured(name: str, metric: Metric, pairs: Pairs) -> Measured:
+def _measured(name: str, metric: Metric, samples: Samples) -> Measured:
     """The scores of a metric as finite Python numbers."""
-    measured = metric(pairs.predictions, pairs.references, pairs.prompts, pairs.rows)
+    measured = metric(samples)
     for key, scores in measured.samples.items():
-        if len(scores) != len(pairs):
+        if len(scores) != len(samples):
             raise BrokenMetric(
-                f"the metric {name} gave {len(scores)} scores of {key} for {len(pairs)} samples; one "
+                f"the metric {name} gave {len(scores)} scores of {key} for {len(samples)} samples; one "
                 "score per sample is needed, None for a sample without a score"
             )
-        for row, value in zip(pairs.rows, scores, strict=True):
+        for row, value in zip(samples.rows, scores, strict=True):
             _check(value, name, key, f"sample {row.id}")
     for key, corpus in measured.corpus.items():
         _check(corpus, name, key, "the corpus")
-    samples: Scores = {
+    columns: Scores = {
         key: [None if score is None else float(score) for score in scores]
         for key, scores in measured.samples.items()
     }
-    return Measured(samples, {key: float(corpus) for key, corpus in measured.corpus.items()})
+    return Measured(columns, {key: float(corpus) for key, corpus in measured.corpus.items()})
 
 
 def _check(value: float | None, name: str, key: str, place: str) -> None:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.pairs import with_means
 
 DATE = re.compile(r"(?<!\d)[0-9]{4}-[0-9]{2}-[0-9]{2}(?!\d)")
@@ -55,15 +54,9 @@ class Synthetic:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions; references, prompts and rows are not read."""
-        return with_means({self.name: [self.score(text) for text in predictions]})
+        return with_means({self.name: [self.score(text) for text in samples.predictions]})
 
 
 @takes(IncreasingNumbersOptions)

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
-from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.metrics.diversity.diversity import ngrams
 from loquent.metrics.diversity.repetition import copied_share, repeated_share
@@ -56,21 +55,15 @@ class Watch:
     keys: ClassVar[tuple[str, ...]] = tuple(directions)
     corpus_only: ClassVar[tuple[str, ...]] = ("watch/distinct_2", "watch/same")
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions by their references and prompts; rows are not read."""
-        answers = [words(text) for text in predictions]
+        answers = [words(text) for text in samples.predictions]
         bare = [without_punctuation(answer) for answer in answers]
-        sources = [without_punctuation(words(prompt)) for prompt in prompts]
+        sources = [without_punctuation(words(prompt)) for prompt in samples.prompts]
         measured = with_means(
             {
                 "watch/overlap": [
-                    _overlap(answer, texts) for answer, texts in zip(answers, references, strict=True)
+                    _overlap(answer, texts) for answer, texts in zip(answers, samples.references, strict=True)
                 ],
                 "watch/repetition": [repeated_share(answer, 3) for answer in answers],
                 "watch/copied": [

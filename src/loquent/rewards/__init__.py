@@ -1,13 +1,12 @@
 """Rewards made of metrics and callables: composition, shaping, placement, cache."""
 
-from loquent.rewards.compose import apply, build, episode_texts, references_of
+from loquent.rewards.compose import apply, build, episode_texts, references_of, samples_of
 from loquent.rewards.counting import Counting
 from loquent.rewards.learner import Learner
-from loquent.rewards.terms import Function, Term, TokenTerm
+from loquent.rewards.terms import Term, TokenTerm
 
 __all__ = [
     "Counting",
-    "Function",
     "Learner",
     "Term",
     "TokenTerm",
@@ -15,4 +14,5 @@ __all__ = [
     "build",
     "episode_texts",
     "references_of",
+    "samples_of",
 ]

@@ -17,8 +17,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loquent.core.metric import Context, Measured, Metric, traits
-from loquent.core.task import Row
+from loquent.core.metric import Context, Measured, Metric, Samples, traits
 from loquent.rewards.terms import Term
 
 MOST = 20_000  # cached samples; each takes a few hundred bytes and its text
@@ -114,23 +113,19 @@ class Cached:
         """The keys of the wrapped metric."""
         return traits(self.metric).keys
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """The scores per sample: cached scores, and one call of the metric for all distinct new samples."""
-        batch = list(zip(predictions, map(tuple, references), prompts, rows, strict=True))
+        references = map(tuple, samples.references)
+        batch = list(zip(samples.predictions, references, samples.prompts, samples.rows, strict=True))
         if self.context.policy or not _hashable(batch):
-            return self.metric(predictions, references, prompts, rows)
+            return self.metric(samples)
         by_sample = {sample: self.cache.find((self.identity, *sample)) for sample in dict.fromkeys(batch)}
         new = [sample for sample, scores in by_sample.items() if scores is None]
         if new:
-            measured = self.metric(*(list(column) for column in zip(*new, strict=True)))
+            first = {sample: i for i, sample in reversed(list(enumerate(batch)))}
+            measured = self.metric(samples.take([first[sample] for sample in new]))
             if not _well_formed(measured, len(new)):  # the caller's check names what is wrong
-                return self.metric(predictions, references, prompts, rows)
+                return self.metric(samples)
             for i, sample in enumerate(new):
                 fresh = {key: scores[i] for key, scores in measured.samples.items()}
                 by_sample[sample] = fresh

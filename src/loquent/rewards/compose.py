@@ -21,7 +21,7 @@ from typing import Any
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
-from loquent.core.metric import Context, Metric, traits
+from loquent.core.metric import Context, Metric, Samples, traits
 from loquent.core.task import Row
 from loquent.core.values import Record, frozen
 from loquent.errors import BadReward, BadSetting, UnknownName
@@ -34,6 +34,7 @@ from loquent.rewards.placement import pieces, placed
 from loquent.rewards.terms import Term, TokenFunction, TokenTerm
 
 AnyTerm = Term | TokenTerm
+OTHER_TEXTS = "its score of a text depends on the other texts in the call"
 
 
 def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm, ...], Record]:
@@ -116,17 +117,16 @@ def apply(
             raise BadReward(
                 f"{problem}: that row is not among the {len(rows)} rows given; pass the rows of all episodes"
             )
-    texts = [episode_texts(done[i]) for i in answered]
     own = [rows[done[i].row] for i in answered]
     for term in terms:
         if isinstance(term, TokenTerm):
             done = [_with_tokens(term, episode) for episode in done]
         elif not term.counting.potential:
-            scored = _counted(term, [done[i] for i in answered], texts, own, learner)
+            scored = _counted(term, [done[i] for i in answered], own, learner)
             for i, episode in zip(answered, scored, strict=True):
                 done[i] = episode
         elif learner is not None:
-            shaped = _shaped(term, [done[i] for i in answered], texts, own, learner)
+            shaped = _shaped(term, [done[i] for i in answered], own, learner)
             for i, episode in zip(answered, shaped, strict=True):
                 done[i] = episode
     return done
@@ -138,6 +138,11 @@ def episode_texts(episode: Episode) -> tuple[str, str]:
     last = max((i for i, turn in enumerate(turns) if turn.seat == episode.learning), default=len(turns))
     prompt = "\n".join(turn.text for turn in turns[:last])
     return prompt, turns[last].text if last < len(turns) else ""
+
+
+def samples_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
+    """What a metric scores of episodes: their last answers, with prompts, references and rows."""
+    return _samples([episode_texts(episode) for episode in episodes], rows, episodes)
 
 
 def references_of(row: Row) -> tuple[str, ...]:
@@ -167,12 +172,11 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
             )
         return TokenTerm(name, metric.function)
     _check_key(name, of, key, metric)
-    together = traits(metric).together
+    own_traits = traits(metric)
+    together = own_traits.together or own_traits.reads == "episode"
     if together and (counts.place != "answer" or counts.potential):
-        why = (
-            f"{of} cannot score parts of an answer: its score of a text depends on the other texts in "
-            "the call"
-        )
+        reason = "it reads whole episodes" if own_traits.reads == "episode" else OTHER_TEXTS
+        why = f"{of} cannot score parts of an answer: {reason}"
         raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
     if of != "callable" and not own_code and not together:  # own code may depend on anything, even the time
         metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
@@ -204,12 +208,12 @@ def _weight(value: Any, name: str) -> float:
 def _counted(
     term: Term,
     episodes: Sequence[Episode],
-    texts: Sequence[tuple[str, str]],
     rows: Sequence[Row],
     learner: Learner | None,
 ) -> list[Episode]:
     """The episodes with the reward of a term. Each episode has an answer."""
-    scores = _scores(term, texts, rows)
+    texts = [episode_texts(episode) for episode in episodes]
+    scores = term.score(_samples(texts, rows, episodes))
     reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
@@ -222,11 +226,8 @@ def _counted(
         for (_, text), own in zip(texts, ends, strict=True)
     ]
     prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
-    parts = iter(
-        _scores(
-            term, [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes], [rows[i] for i, _ in prefixes]
-        )
-    )
+    beginnings = [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes]
+    parts = iter(term.score(_samples(beginnings, [rows[i] for i, _ in prefixes])))
     done = []
     for episode, score, own_ends, own_cuts in zip(episodes, scores, ends, cuts, strict=True):
         reward = reward_of(score)
@@ -241,31 +242,30 @@ def _counted(
 def _shaped(
     term: Term,
     episodes: Sequence[Episode],
-    texts: Sequence[tuple[str, str]],
     rows: Sequence[Row],
     learner: Learner,
 ) -> list[Episode]:
     """The episodes with the rewards of a potential. Each episode has an answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    scores = _scores(term, [sample for _, sample in samples], [rows[i] for i, _ in samples])
+    scores = term.score(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
     for (i, sample), score in zip(samples, scores, strict=True):
         potentials[i][sample] = term.counting.clipped(score)
     done = []
-    for episode, own, phi, score in zip(episodes, steps, potentials, _scores(term, texts, rows), strict=True):
+    whole = term.score(samples_of(episodes, rows))
+    for episode, own, phi, score in zip(episodes, steps, potentials, whole, strict=True):
         bare = _with_score(term, score, None, None, episode)
         done.append(shaping.shaped(term.name, bare, own, phi, learner))
     return done
 
 
-def _scores(term: Term, texts: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[float | None]:
-    return term.score(
-        [text for _, text in texts],
-        [references_of(row) for row in rows],
-        [prompt for prompt, _ in texts],
-        rows,
-    )
+def _samples(
+    texts: Sequence[tuple[str, str]], rows: Sequence[Row], episodes: Sequence[Episode] = ()
+) -> Samples:
+    """Samples of pairs (prompt, prediction)."""
+    references = [references_of(row) for row in rows]
+    return Samples([text for _, text in texts], references, [prompt for prompt, _ in texts], rows, episodes)
 
 
 def _with_score(

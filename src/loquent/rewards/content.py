@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -44,18 +43,13 @@ class Copying:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("copying",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the answers against their prompts."""
         return with_means(
             {
                 self.name: [
-                    self._score(text, prompt) for text, prompt in zip(predictions, prompts, strict=True)
+                    self._score(text, prompt)
+                    for text, prompt in zip(samples.predictions, samples.prompts, strict=True)
                 ]
             }
         )
@@ -79,16 +73,15 @@ class MissingConcepts:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("missing_concepts",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the answers against the concepts of their rows."""
         return with_means(
-            {self.name: [self._score(text, row) for text, row in zip(predictions, rows, strict=True)]}
+            {
+                self.name: [
+                    self._score(text, row)
+                    for text, row in zip(samples.predictions, samples.rows, strict=True)
+                ]
+            }
         )
 
     def _score(self, text: str, row: Row) -> float | None:

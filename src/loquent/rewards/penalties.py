@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.diversity.repetition import repeated_share
 from loquent.metrics.pairs import with_means
@@ -46,15 +44,9 @@ class Repetition:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("repetition",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the answers; prompts, references and rows are not used."""
-        return with_means({self.name: [self._score(text) for text in predictions]})
+        return with_means({self.name: [self._score(text) for text in samples.predictions]})
 
     def _score(self, text: str) -> float | None:
         share = repeated_share(words(text), self.n)
@@ -72,15 +64,9 @@ class Length:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("length",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the answers; prompts, references and rows are not used."""
-        counts = [len(without_punctuation(words(text))) for text in predictions]
+        counts = [len(without_punctuation(words(text))) for text in samples.predictions]
         return with_means(
             {self.name: [-float(max(self.low - count, count - self.high, 0)) for count in counts]}
         )

@@ -7,14 +7,12 @@ P(good) is the probability that a classifier of preferences gives its label for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Metric
+from loquent.core.metric import Context, Measured, Metric, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.captions import concepts
 from loquent.metrics.lexical.meteor import meteor
 from loquent.metrics.pairs import with_means
@@ -62,22 +60,16 @@ class ConceptPreference:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = (NAME,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the answers with one call of each part.
 
         Raises:
             BadModel: the classifier does not have the label.
         """
-        (lexical,) = self.lexical(predictions, references, prompts, rows).samples.values()
-        (preferred,) = self.preference(predictions, references, prompts, rows).samples.values()
+        (lexical,) = self.lexical(samples).samples.values()
+        (preferred,) = self.preference(samples).samples.values()
         scores: list[float | None] = []
-        for text, row, word, liked in zip(predictions, rows, lexical, preferred, strict=True):
+        for text, row, word, liked in zip(samples.predictions, samples.rows, lexical, preferred, strict=True):
             wanted = concepts.concepts_of(row.fields.get(self.field))
             left_out = len(concepts.missing_concepts(text, wanted))
             if word is None or liked is None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
 from loquent.core.guards.json_files import shown
-from loquent.core.metric import Context, Measured, Metric, traits
+from loquent.core.metric import Context, Measured, Metric, Samples, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of, place_of
+from loquent.metrics.function import FunctionMetric
 from loquent.rewards.counting import Counting
 
 Scores = list[float | None]
@@ -41,31 +42,24 @@ class Term:
         """Whether the score of an episode depends on the episodes scored with it."""
         return traits(self.metric).together
 
-    def score(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Scores:
+    def score(self, samples: Samples) -> Scores:
         """One finite number per sample, or None where the term does not apply; the metric is called once.
 
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
-        if not predictions:
+        if not len(samples):
             return []
-        samples = (predictions, references, prompts, rows)
         try:
-            measured = self.metric(*samples)
+            measured = self.metric(samples)
         except LoquentError:
             raise
         except Exception as error:
             raise BadReward(
                 f"{place_of(error)}reward {self.name!r} raised {type(error).__name__}: {error}; "
-                f"{self._culprit(*samples)}"
+                f"{self._culprit(samples)}"
             ) from error
-        return numbers(self._chosen(measured), rows, self.name)
+        return numbers(self._chosen(measured), samples.rows, self.name)
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
@@ -83,14 +77,15 @@ class Term:
             )
         return measured.samples[self.key]
 
-    def _culprit(self, *samples: Sequence[Any]) -> str:
+    def _culprit(self, samples: Samples) -> str:
         """The first episode on which the metric raises when it is called with that episode alone."""
-        rows = samples[3]
+        rows = samples.rows
         for i, row in enumerate(rows):
             try:
-                self.metric(*(column[i : i + 1] for column in samples))  # type: ignore[call-arg]  # four columns
+                self.metric(samples.take([i]))
             except Exception:
-                return f"it raises on the episode on row {row.id!r}, whose answer is {shown(samples[0][i])}"
+                answer = shown(samples.predictions[i])
+                return f"it raises on the episode on row {row.id!r}, whose answer is {answer}"
         return (
             f"it raises on a batch of {len(rows)} episodes, the first on row {rows[0].id!r}, and on none "
             "of them alone"
@@ -129,32 +124,6 @@ class TokenTerm:
 
 
 @dataclass(frozen=True)
-class Function:
-    """A metric from a function `f(predictions, references, prompts, rows)`.
-
-    The function returns a float per sample, or None where it is not applicable.
-    """
-
-    function: Callable[..., Any]
-    name: str = "function"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
-        """Call the function with copies of the lists, so that it may change them."""
-        scores = self.function(
-            list(predictions), [list(texts) for texts in references], list(prompts), list(rows)
-        )
-        return Measured({self.name: scores})
-
-
-@dataclass(frozen=True)
 class TokenFunction:
     """What a reward's factory returns for a score per token; `compose.build` turns it into a `TokenTerm`."""
 
@@ -174,11 +143,11 @@ class DottedOptions:
 
 
 @takes(DottedOptions, "callable")
-def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction:
+def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
     """Your own Python function as module:function, on a batch of episodes or per token.
 
-    With per="episode", the function is `f(predictions, references, prompts, rows) -> a float or None per
-    sample`; with per="token", it is `f(episode, turn) -> a float per token`.
+    With per="episode", the function is `f(samples) -> a float or None per sample`; with per="token", it is
+    `f(episode, turn) -> a float per token`.
 
     Raises:
         BadSetting: there is no such function, or the object is not callable.
@@ -187,7 +156,9 @@ def dotted(context: Context, options: DottedOptions) -> Function | TokenFunction
     if not callable(function):
         problem = f"callable.function = {options.function!r} is {shown(function)}, which cannot be called"
         raise BadSetting(f"{problem}; name a function as 'module:function'")
-    return TokenFunction(function) if options.per == "token" else Function(function, options.function)
+    if options.per == "token":
+        return TokenFunction(function)
+    return function if isinstance(function, FunctionMetric) else FunctionMetric(function, options.function)
 
 
 def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:

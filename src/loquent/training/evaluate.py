@@ -182,22 +182,19 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
     KEY; the mean is over these.
     """
-    texts = [compose.episode_texts(episode) for episode in episodes]
-    prompts, predictions = [prompt for prompt, _ in texts], [prediction for _, prediction in texts]
-    own = [rows[episode.row] for episode in episodes]
-    references = [compose.references_of(row) for row in own]
+    samples = compose.samples_of(episodes, [rows[episode.row] for episode in episodes])
     values: dict[str, float] = {}
-    samples: Scores = {}
+    columns: Scores = {}
     for metric in metrics:
-        measured = metric(predictions, references, prompts, own)
+        measured = metric(samples)
         corpus = measured.corpus
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
-        samples |= measured.samples
+        columns |= measured.samples
         shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
-    return Measured(samples, values)
+    return Measured(columns, values)
 
 
 def _written(value: float | None, digits: int) -> str:

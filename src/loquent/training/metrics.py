@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from loquent.core.metric import Context, Measured, Metric, traits
-from loquent.core.task import Row
+from loquent.core.metric import Context, Measured, Metric, Samples, traits
 from loquent.core.values import Record
 from loquent.data import outcomes
 from loquent.errors import BadSetting
@@ -29,17 +28,11 @@ class Renamed:
         self.keys = tuple(f"{name}/{key}" for key in own.keys)
         self.directions = {f"{name}/{key}": up for key, up in own.directions.items()}
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """The scores of the metric, under the new keys."""
-        measured = self.metric(predictions, references, prompts, rows)
-        samples = {f"{self.name}/{key}": scores for key, scores in measured.samples.items()}
-        return Measured(samples, {f"{self.name}/{key}": value for key, value in measured.corpus.items()})
+        measured = self.metric(samples)
+        columns = {f"{self.name}/{key}": scores for key, scores in measured.samples.items()}
+        return Measured(columns, {f"{self.name}/{key}": value for key, value in measured.corpus.items()})
 
 
 def build_metrics(settings: Record, context: Context) -> list[Metric]:

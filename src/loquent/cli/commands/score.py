@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from loquent.core import registry
 from loquent.core.guards.terminal import line
-from loquent.core.metric import Context, Metric
+from loquent.core.metric import Context, Metric, Samples
 from loquent.core.values import Record, plain
 from loquent.data import pairs
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, listed
@@ -173,7 +173,7 @@ def _build(settings: dict[str, dict[str, Any]]) -> dict[str, Metric]:
     return metrics
 
 
-def _check_references(metrics: dict[str, Metric], texts: pairs.Pairs, scored: scoring.Scored) -> None:
+def _check_references(metrics: dict[str, Metric], texts: Samples, scored: scoring.Scored) -> None:
     """Raise BadSetting if no sample has a reference and a metric has no score for that reason."""
     if any(texts.references):
         return
@@ -188,7 +188,7 @@ def _check_references(metrics: dict[str, Metric], texts: pairs.Pairs, scored: sc
         )
 
 
-def _write(out: Path, texts: pairs.Pairs, scored: scoring.Scored) -> None:
+def _write(out: Path, texts: Samples, scored: scoring.Scored) -> None:
     """Write one line per sample; a key without a score is null."""
     with out.open("w", encoding="utf-8") as file:
         for i, row in enumerate(texts.rows):
@@ -200,7 +200,7 @@ def _write(out: Path, texts: pairs.Pairs, scored: scoring.Scored) -> None:
 
 
 def _print(
-    scored: scoring.Scored, texts: pairs.Pairs, metrics: dict[str, Metric], resampling: Resampling | None
+    scored: scoring.Scored, texts: Samples, metrics: dict[str, Metric], resampling: Resampling | None
 ) -> None:
     """Print the scores, each with its interval and the number of scored samples if that is smaller."""
     without = sum(not references for references in texts.references)

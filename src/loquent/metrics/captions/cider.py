@@ -28,10 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.guards import json_files, opening
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.captions.ngram_weights import Entries, Integers, clipped_cosines, entries, samples_with
 from loquent.metrics.diversity.diversity import ngrams
@@ -106,20 +105,14 @@ class Cider:
         """Whether a sample's score depends on the other samples of the call."""
         return self.corpus is None
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""
-        owner = np.repeat(np.arange(len(references)), [len(texts) for texts in references])
-        right = np.arange(len(owner)) + len(predictions)
-        texts = [self.tokenize(text) for text in chain(predictions, *references)]
+        owner = np.repeat(np.arange(len(samples.references)), [len(texts) for texts in samples.references])
+        right = np.arange(len(owner)) + len(samples.predictions)
+        texts = [self.tokenize(text) for text in chain(samples.predictions, *samples.references)]
         similar = self._similarities(texts, owner, right)
         sums, counts = (
-            np.bincount(owner, of, minlength=len(predictions)).tolist()
+            np.bincount(owner, of, minlength=len(samples.predictions)).tolist()
             for of in (similar, np.ones(len(owner)))
         )
         return with_means(

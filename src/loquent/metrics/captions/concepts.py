@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.captions.inflections import forms
 from loquent.metrics.pairs import with_means
 
@@ -53,20 +52,20 @@ class ConceptCoverage:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction by the concepts of its row or prompt; references are not read."""
         if self.source == "prompt":
-            concepts = [split(prompt.rpartition(":")[2] if ":" in prompt else "") for prompt in prompts]
+            concepts = [
+                split(prompt.rpartition(":")[2] if ":" in prompt else "") for prompt in samples.prompts
+            ]
         else:
-            concepts = [concepts_of(row.fields.get(self.field)) for row in rows]
+            concepts = [concepts_of(row.fields.get(self.field)) for row in samples.rows]
         return with_means(
-            {self.name: [coverage(text, items) for text, items in zip(predictions, concepts, strict=True)]}
+            {
+                self.name: [
+                    coverage(text, items) for text, items in zip(samples.predictions, concepts, strict=True)
+                ]
+            }
         )
 
 

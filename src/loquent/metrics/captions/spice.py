@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loquent.core.guards import json_files
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.pairs import with_means
 
@@ -58,31 +57,25 @@ class Spice:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references. An empty prediction scores 0 and is not sent to Java.
 
         Raises:
             BadSetting: Java ends with an error, or its output has another format than SPICE's.
         """
-        lines = [[_line(text) for text in texts if text.strip()] for texts in references]
-        samples: list[float | None] = [
+        lines = [[_line(text) for text in texts if text.strip()] for texts in samples.references]
+        columns: list[float | None] = [
             0.0 if texts and not prediction.strip() else None
-            for prediction, texts in zip(predictions, lines, strict=True)
+            for prediction, texts in zip(samples.predictions, lines, strict=True)
         ]
         items = [
             {"image_id": i, "test": _line(prediction), "refs": lines[i]}
-            for i, prediction in enumerate(predictions)
+            for i, prediction in enumerate(samples.predictions)
             if lines[i] and prediction.strip()
         ]
         for i, score in self._run(items).items() if items else ():
-            samples[i] = score
-        return with_means({self.name: samples})
+            columns[i] = score
+        return with_means({self.name: columns})
 
     def _run(self, items: Sequence[dict[str, Any]]) -> dict[int, float | None]:
         with tempfile.TemporaryDirectory(prefix="spice") as folder:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.metric import Samples
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadModel, BadRow
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.sentences import sentences
@@ -111,16 +111,16 @@ class Inference:
         return scores
 
 
-def documents(prompts: Sequence[str], rows: Sequence[Row], field: str) -> list[str]:
+def documents(samples: Samples, field: str) -> list[str]:
     """The documents of the predictions: their prompts, or the texts in a field of their rows.
 
     Raises:
         BadRow: a row has no text in that field.
     """
     if not field:
-        return list(prompts)
+        return list(samples.prompts)
     texts: list[str] = []
-    for row in rows:
+    for row in samples.rows:
         text = row.fields.get(field)
         if not isinstance(text, str):
             raise BadRow(

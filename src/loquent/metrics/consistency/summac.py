@@ -8,17 +8,16 @@ needs the layer's weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.consistency.convolution import BINS, Convolution, read_weights
 from loquent.metrics.consistency.inference import ConsistencyOptions, Image, Inference, documents
@@ -91,19 +90,13 @@ class ZeroShot:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score predictions by their documents.
 
         A prediction without sentences has entailment and contradiction 0.
         """
         images = self.inference.images(
-            documents(prompts, rows, self.field), predictions, self.use_contradiction
+            documents(samples, self.field), samples.predictions, self.use_contradiction
         )
         return with_means({self.name: [None if image is None else self.score(image) for image in images]})
 
@@ -132,18 +125,14 @@ class Conv:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score predictions by their documents."""
-        if not predictions:
+        if not samples.predictions:
             return with_means({self.name: []})
         layer = self.convolution()
-        images = self.inference.images(documents(prompts, rows, self.field), predictions, layer.labels != "e")
+        images = self.inference.images(
+            documents(samples, self.field), samples.predictions, layer.labels != "e"
+        )
         return with_means({self.name: [None if image is None else layer.score(image) for image in images]})
 
 

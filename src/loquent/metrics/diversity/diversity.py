@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.text import without_punctuation, words
 
 Gram = tuple[str, ...]
@@ -66,15 +65,9 @@ class Diversity:
         """All keys: a single text has no such score."""
         return self.keys
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions; references, prompts and rows are not read."""
-        texts = [words(text) for text in predictions]
+        texts = [words(text) for text in samples.predictions]
         bare = [without_punctuation(text) for text in texts]
         scores: dict[str, float] = {}
         for variant, corpus in (("", texts), ("-nopunct", bare)):

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.diversity.diversity import ngrams
 from loquent.metrics.pairs import with_means
 from loquent.metrics.text import words
@@ -35,15 +34,9 @@ class RepetitionRate:
     higher_is_better: ClassVar[bool | None] = False
     keys: ClassVar[tuple[str, ...]] = ("repetition_rate",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions; references, prompts and rows are not read."""
-        return with_means({self.name: [repeated_share(words(text), self.n) for text in predictions]})
+        return with_means({self.name: [repeated_share(words(text), self.n) for text in samples.predictions]})
 
 
 @takes(RepetitionRateOptions)

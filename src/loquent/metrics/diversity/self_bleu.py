@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.diversity.diversity import Gram, ngrams
 from loquent.metrics.text import words
 
@@ -60,15 +59,9 @@ class SelfBleu:
         """All keys: a single text has no such score."""
         return self.keys
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions against each other; references, prompts and rows are not read."""
-        scores = self_bleus([answer for answer in map(words, predictions) if answer], self.n)
+        scores = self_bleus([answer for answer in map(words, samples.predictions) if answer], self.n)
         return Measured(corpus={self.name: fmean(sorted(scores))} if scores else {})
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.task import Row
 from loquent.metrics.pairs import with_means
@@ -35,16 +35,10 @@ class Accuracy:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("accuracy",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score answers; each reference of a sample is correct."""
-        samples = zip(predictions, references, rows, strict=True)
-        return with_means({self.name: [_score(text, texts, row) for text, texts, row in samples]})
+        columns = zip(samples.predictions, samples.references, samples.rows, strict=True)
+        return with_means({self.name: [_score(text, texts, row) for text, texts, row in columns]})
 
 
 @takes(AccuracyOptions)

@@ -6,14 +6,12 @@ in `metrics.labels.set_scores`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.labels import set_scores
 from loquent.metrics.labels.texts import Labels, label_set, row_labels
@@ -62,19 +60,13 @@ class LabelSets:
     )
     corpus_only: ClassVar[tuple[str, ...]] = ("label_sets/micro_f1", "label_sets/macro_f1")
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score texts of labels; of several references the one with the highest F1 counts.
 
         Raises:
             BadRow: a row without references has `labels` that are not a list of texts.
         """
-        pairs = _pairs(predictions, references, rows, self.separator)
+        pairs = _pairs(samples, self.separator)
         scores = [None if pair is None else self._scores(*pair) for pair in pairs]
         measured = with_means(
             {
@@ -109,19 +101,13 @@ class HammingLoss:
     higher_is_better: ClassVar[bool | None] = False
     keys: ClassVar[tuple[str, ...]] = ("hamming_loss",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score texts of labels; of several references the one with the highest F1 counts.
 
         Raises:
             BadRow: a row without references has `labels` that are not a list of texts.
         """
-        pairs = _pairs(predictions, references, rows, self.separator)
+        pairs = _pairs(samples, self.separator)
         losses = [
             None if pair is None else min(1.0, set_scores.hamming(*pair, self.classes)) for pair in pairs
         ]
@@ -155,15 +141,13 @@ def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
     return HammingLoss(classes, options.separator)
 
 
-def _pairs(
-    predictions: Sequence[str], references: Sequence[Sequence[str]], rows: Sequence[Row], separator: str
-) -> list[Pair | None]:
+def _pairs(samples: Samples, separator: str) -> list[Pair | None]:
     """For each sample its gold labels without repetition and the predicted labels; None without gold labels.
 
     Of several references the one with the highest F1 counts.
     """
     pairs: list[Pair | None] = []
-    for text, texts, row in zip(predictions, references, rows, strict=True):
+    for text, texts, row in zip(samples.predictions, samples.references, samples.rows, strict=True):
         predicted = label_set(text, separator)
         listed = [label_set(reference, separator) for reference in texts] or row_labels(row)
         gold = [tuple(dict.fromkeys(labels)) for labels in listed]

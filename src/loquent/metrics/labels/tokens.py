@@ -7,17 +7,16 @@ position; a missing label and an extra label are errors.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.labels import span_scores
 from loquent.metrics.labels.texts import Labels, padded, row_labels, tags
 from loquent.metrics.pairs import Tally
@@ -58,26 +57,20 @@ class TokenLabels:
         *(f"token_labels/{average}_f1" for average in AVERAGES),
     )
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score tagged texts; of several references the one with the highest accuracy counts.
 
         Raises:
             BadRow: a row without references has `labels` that are not a list of texts.
         """
-        pairs = _pairs(predictions, references, rows, lambda pair: span_scores.token_accuracy(*pair))
+        pairs = _pairs(samples, lambda pair: span_scores.token_accuracy(*pair))
         scores = [None if pair is None else _token_scores(Counter(zip(*pair, strict=True))) for pair in pairs]
-        samples = {
+        columns = {
             key: [None if values is None else values[i] for values in scores]
             for i, key in enumerate(self.keys)
         }
         counts = Counter(chain.from_iterable(zip(*pair, strict=True) for pair in pairs if pair is not None))
-        return Measured(samples, dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {})
+        return Measured(columns, dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {})
 
 
 @dataclass(frozen=True)
@@ -93,38 +86,26 @@ class SpanF1:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = tuple(f"span_f1{part}" for part in PARTS)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score tagged texts; of several references the one with the highest F1 counts.
 
         Raises:
             BadRow: a row without references has `labels` that are not a list of texts.
         """
-        tally = self.tally(predictions, references, prompts, rows)
+        tally = self.tally(samples)
         scores = [self._scores(*counts) if scored else None for scored, *counts in tally.astype(int).tolist()]
-        samples = {
+        columns = {
             key: [None if values is None else values[i] for values in scores]
             for i, key in enumerate(self.keys)
         }
-        return Measured(samples, self.of_tally(tally.sum(0)))
+        return Measured(columns, self.of_tally(tally.sum(0)))
 
-    def tally(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Tally:
+    def tally(self, samples: Samples) -> Tally:
         """float[samples, 4]: 1, and the numbers of correct, predicted and gold spans.
 
         A sample without a score has zeros.
         """
-        pairs = _pairs(predictions, references, rows, lambda pair: span_scores.span_f1(*pair, self.scheme))
+        pairs = _pairs(samples, lambda pair: span_scores.span_f1(*pair, self.scheme))
         counts = [(0, 0, 0, 0) if pair is None else (1, *self._counts(*pair)) for pair in pairs]
         return np.array(counts, dtype=np.float64).reshape(-1, 4)
 
@@ -154,18 +135,13 @@ def span_f1(context: Context, options: SpanOptions) -> SpanF1:
     return SpanF1(options.scheme)
 
 
-def _pairs(
-    predictions: Sequence[str],
-    references: Sequence[Sequence[str]],
-    rows: Sequence[Row],
-    score: Callable[[Pair], float],
-) -> list[Pair | None]:
+def _pairs(samples: Samples, score: Callable[[Pair], float]) -> list[Pair | None]:
     """For each sample the labels of its best reference and of its prediction, padded to equal length.
 
     None for a sample without gold labels and without predicted labels.
     """
     pairs: list[Pair | None] = []
-    for text, texts, row in zip(predictions, references, rows, strict=True):
+    for text, texts, row in zip(samples.predictions, samples.references, samples.rows, strict=True):
         predicted = tags(text)
         gold = [tags(reference) for reference in texts] or row_labels(row)
         options = [pair for labels in gold if (pair := padded(labels, predicted))[0]]

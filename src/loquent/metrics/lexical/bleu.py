@@ -22,10 +22,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Scores
+from loquent.core.metric import Context, Measured, Samples, Scores
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import MissingExtra
 from loquent.metrics.diversity.diversity import ngrams
 from loquent.metrics.pairs import Tally, Words, score_samples
@@ -86,30 +85,18 @@ class Bleu:
         """All keys this metric returns."""
         return ("bleu", *(f"bleu/bleu{n}" for n in ORDERS))
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the corpus, and each sample as a corpus of one sample."""
-        counts = self._counts(predictions, references)
+        counts = self._counts(samples)
         scores = [None if matches is None else self._scores(matches) for matches in counts]
-        samples: Scores = {
+        columns: Scores = {
             key: [None if values is None else values[key] for values in scores] for key in self.keys
         }
-        return Measured(samples, self.of_tally(_tally(counts).sum(0)))
+        return Measured(columns, self.of_tally(_tally(counts).sum(0)))
 
-    def tally(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Tally:
+    def tally(self, samples: Samples) -> Tally:
         """float[samples, 11]: 1 and the counts of each sample; zeros for a sample without references."""
-        return _tally(self._counts(predictions, references))
+        return _tally(self._counts(samples))
 
     def of_tally(self, total: Tally) -> dict[str, float]:
         """The corpus scores."""
@@ -119,16 +106,14 @@ class Bleu:
         matched, totals = tuple(counts[: len(ORDERS)]), tuple(counts[len(ORDERS) :])
         return self._scores(Matches(predicted, reference, matched, totals))
 
-    def _counts(
-        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> list[Matches | None]:
+    def _counts(self, samples: Samples) -> list[Matches | None]:
         tokenize = str.split if self.tokenizer == "whitespace" else _tokenizer_13a()
         read = lru_cache(maxsize=CACHED_TEXTS)(lambda text: token_counts(tokenize(text)))
 
         def count(prediction: str, texts: Sequence[str]) -> Matches:
             return count_matches(read(prediction), [read(text) for text in texts], shortest)
 
-        return score_samples(count, predictions, references)
+        return score_samples(count, samples.predictions, samples.references)
 
     def _scores(self, matches: Matches) -> dict[str, float]:
         scores = bleu_scores(matches, 1 if self.smoothing == "add-one" else 0)

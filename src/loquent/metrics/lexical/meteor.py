@@ -20,10 +20,9 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.pairs import references_as_text, score_samples, stemmer, treebank, with_means
@@ -92,21 +91,15 @@ class Meteor:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""
         read = cache(lambda text: [word.lower() for word in self.tokenize(text)])
 
         def best(prediction: str, texts: Sequence[str]) -> float:
             return max(self._score(read(prediction), read(text)) for text in texts)
 
-        targets = references_as_text(references) if self.legacy else references
-        return with_means({self.name: score_samples(best, predictions, targets)})
+        targets = references_as_text(samples.references) if self.legacy else samples.references
+        return with_means({self.name: score_samples(best, samples.predictions, targets)})
 
     def _score(self, prediction: list[str], reference: list[str]) -> float:
         pairs = align(prediction, reference, stemmer(), self.synonyms, self.of_words)

@@ -20,10 +20,9 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.lexical.subsequences import lcs_length, union_hits
 from loquent.metrics.pairs import Words, references_as_text, score_samples, stemmer, with_means
 from loquent.metrics.text import f1_from_counts, shared_count
@@ -80,27 +79,21 @@ class Rouge:
         """All keys this metric returns."""
         return (self.name, *(f"{self.name}/{kind}" for kind in NAMES))
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""
         read = cache(self._read)
 
         def score(prediction: str, texts: Sequence[str]) -> list[float]:
             return self._scores(read(prediction), [read(text) for text in texts])
 
-        targets = references_as_text(references) if self.legacy else references
-        scores = score_samples(score, predictions, targets)
-        samples: dict[str, list[float | None]] = {
+        targets = references_as_text(samples.references) if self.legacy else samples.references
+        scores = score_samples(score, samples.predictions, targets)
+        columns: dict[str, list[float | None]] = {
             self.name: [None if kinds is None else statistics.fmean(kinds[:3]) for kinds in scores]
         }
         for i, kind in enumerate(NAMES):
-            samples[f"{self.name}/{kind}"] = [None if kinds is None else kinds[i] for kinds in scores]
-        return with_means(samples)
+            columns[f"{self.name}/{kind}"] = [None if kinds is None else kinds[i] for kinds in scores]
+        return with_means(columns)
 
     def _read(self, text: str) -> Document:
         stem = stemmer() if self.stem else str

@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.metrics.lexical.rouge import UNSTEMMED
 from loquent.metrics.lexical.subsequences import union_hits
 from loquent.metrics.lexical.wordnet import exceptions
@@ -69,20 +68,14 @@ class RougeLMax:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""
         read: Callable[[str], tuple[Words, ...]] = cache(self._lines)
 
         def best(prediction: str, texts: Sequence[str]) -> float:
             return max(self._f(read(prediction), read(text)) for text in texts)
 
-        return with_means({self.name: score_samples(best, predictions, references)})
+        return with_means({self.name: score_samples(best, samples.predictions, samples.references)})
 
     def _lines(self, text: str) -> tuple[Words, ...]:
         lines, left = [], self.limit or len(text) + 1

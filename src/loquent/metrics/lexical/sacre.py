@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_characters, count_edits, count_words
 from loquent.metrics.lexical.sacre_private import score_of
@@ -87,31 +86,19 @@ class Sacre:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the corpus and each sample with references."""
-        counts = self._counts(predictions, references)
+        counts = self._counts(samples)
         single = self._metrics[1]
-        samples = [None if values is None else self._scaled(score_of(single, values)) for values in counts]
-        return Measured({self.name: samples}, self.of_tally(_tally(counts).sum(0)))
+        columns = [None if values is None else self._scaled(score_of(single, values)) for values in counts]
+        return Measured({self.name: columns}, self.of_tally(_tally(counts).sum(0)))
 
-    def tally(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Tally:
+    def tally(self, samples: Samples) -> Tally:
         """float[samples, 1 + counts]: 1 and sacrebleu's counts of each sample.
 
         A sample without references has zeros.
         """
-        return _tally(self._counts(predictions, references))
+        return _tally(self._counts(samples))
 
     def of_tally(self, total: Tally) -> dict[str, float]:
         """The corpus score."""
@@ -120,12 +107,12 @@ class Sacre:
             return {}
         return {self.name: self._scaled(score_of(self._metrics[0], counts))}
 
-    def _counts(
-        self, predictions: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> list[list[float] | None]:
+    def _counts(self, samples: Samples) -> list[list[float] | None]:
         metric = self._metrics[0]
         return score_samples(
-            lambda prediction, texts: self.count(metric, prediction, texts), predictions, references
+            lambda prediction, texts: self.count(metric, prediction, texts),
+            samples.predictions,
+            samples.references,
         )
 
     @cached_property

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
-from loquent.core.task import Row
 from loquent.metrics.pairs import score_samples, with_means
 from loquent.metrics.text import bag_f1
 
@@ -46,20 +45,14 @@ class Answers:
         """The only key of this metric: its name."""
         return (self.name,)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""
         read = cache(answer_words)
 
         def best(prediction: str, texts: Sequence[str]) -> float:
             return max(self.score(read(prediction), read(text)) for text in texts)
 
-        return with_means({self.name: score_samples(best, predictions, references)})
+        return with_means({self.name: score_samples(best, samples.predictions, samples.references)})
 
 
 @takes(NoOptions)

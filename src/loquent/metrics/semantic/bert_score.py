@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row, Task
+from loquent.core.task import Task
 from loquent.errors import BadSetting
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
@@ -88,26 +88,22 @@ class BertScore:
         """
         return self.idf and self.corpus is None
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score predictions against their references; each different text is encoded once."""
         numbers: dict[str, int] = {}
-        left = [numbers.setdefault(text.strip(), len(numbers)) for text in predictions]
-        right = [[numbers.setdefault(text.strip(), len(numbers)) for text in texts] for texts in references]
+        left = [numbers.setdefault(text.strip(), len(numbers)) for text in samples.predictions]
+        right = [
+            [numbers.setdefault(text.strip(), len(numbers)) for text in texts] for texts in samples.references
+        ]
         scores = self._scores(list(numbers), left, right) if numbers else {}
-        samples = [
+        by_reference = [
             [scores[i, j] for j in others if (i, j) in scores] for i, others in zip(left, right, strict=True)
         ]
-        columns = [
-            [max(values) for values in zip(*sample, strict=True)] if sample else [None] * len(self.keys)
-            for sample in samples
+        best = [
+            [max(values) for values in zip(*found, strict=True)] if found else [None] * len(self.keys)
+            for found in by_reference
         ]
-        return with_means({key: [column[k] for column in columns] for k, key in enumerate(self.keys)})
+        return with_means({key: [values[k] for values in best] for k, key in enumerate(self.keys)})
 
     def _scores(
         self, texts: list[str], left: list[int], right: list[list[int]]

@@ -8,11 +8,11 @@ the METEOR of all episodes so far; this one uses its own episode only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -58,24 +58,18 @@ class IntentAccuracy:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score all samples in one batch; a score does not depend on the other samples.
 
         Raises:
             BadRow: the classifier does not have a row's intent.
         """
-        places = [i for i, row in enumerate(rows) if row.fields.get(self.field) is not None]
-        scores: list[float | None] = [None] * len(predictions)
+        places = [i for i, row in enumerate(samples.rows) if row.fields.get(self.field) is not None]
+        scores: list[float | None] = [None] * len(samples.predictions)
         if places:
             network = self.network()
-            targets = [self._target(network, rows[i]) for i in places]
-            texts = [self._last(prompts[i]) + self.separator + predictions[i] for i in places]
+            targets = [self._target(network, samples.rows[i]) for i in places]
+            texts = [self._last(samples.prompts[i]) + self.separator + samples.predictions[i] for i in places]
             labels = network.logits(texts, token_budget=self.token_budget).argmax(1).tolist()
             for i, target, label in zip(places, targets, labels, strict=True):
                 scores[i] = float(target == label)

@@ -7,16 +7,15 @@ difference of two scores is the log-odds of a preference. A model of labels give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from loquent.core.guards import json_files
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadCheckpoint, BadModel, BadSetting
 from loquent.files import saved_state
 from loquent.metrics.networks import ModelOptions
@@ -57,19 +56,13 @@ class PreferenceModel:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if the model was trained so.
 
         Raises:
             BadModel: the network cannot be loaded, or has other outputs than its note says.
         """
-        if not predictions:
+        if not samples.predictions:
             return with_means({self.name: []})
         network = self.network()
         if len(network.labels) != len(LABELS[self.note.objective]):
@@ -77,7 +70,7 @@ class PreferenceModel:
                 f"{network.module.config.name_or_path}: the network has {len(network.labels)} outputs, and "
                 f"{NOTE} says {self.note.objective}, which has {len(LABELS[self.note.objective])}; {ADVICE}"
             )
-        texts = judged(predictions, prompts, self.note.include_prompt)
+        texts = judged(samples.predictions, samples.prompts, self.note.include_prompt)
         if self.note.objective == GOOD_BAD:
             scores = network.probabilities(texts, token_budget=self.token_budget)[:, 1]
         else:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadModel
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
@@ -76,25 +75,19 @@ class Bleurt:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score each different pair once.
 
         Raises:
             BadModel: the network has more than one output.
         """
-        samples = [
+        columns = [
             [(reference, prediction) for reference in texts]
-            for prediction, texts in zip(predictions, references, strict=True)
+            for prediction, texts in zip(samples.predictions, samples.references, strict=True)
         ]
-        pairs = list(dict.fromkeys(pair for sample in samples for pair in sample))
+        pairs = list(dict.fromkeys(pair for sample in columns for pair in sample))
         scores = dict(zip(pairs, self._scores(pairs), strict=True)) if pairs else {}
-        best = [OVER[self.over]([scores[pair] for pair in sample]) if sample else None for sample in samples]
+        best = [OVER[self.over]([scores[pair] for pair in sample]) if sample else None for sample in columns]
         return with_means({self.name: best})
 
     def _scores(self, pairs: list[tuple[str, str]]) -> list[float]:
@@ -130,20 +123,14 @@ class EmbeddingSimilarity:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Encode each different text once and compare."""
-        present = [[text for text in texts if text.strip()] for texts in references]
-        texts = list(dict.fromkeys((*predictions, *(text for sample in present for text in sample))))
+        present = [[text for text in texts if text.strip()] for texts in samples.references]
+        texts = list(dict.fromkeys((*samples.predictions, *(text for sample in present for text in sample))))
         vectors = dict(zip(texts, self.encode(texts).astype("float64"), strict=True)) if texts else {}
         scores = [
             [min(float(vectors[prediction] @ vectors[text]), 1.0) for text in sample]
-            for prediction, sample in zip(predictions, present, strict=True)
+            for prediction, sample in zip(samples.predictions, present, strict=True)
         ]
         return with_means({self.name: [OVER[self.over](values) if values else None for values in scores]})
 
@@ -161,23 +148,17 @@ class LabelProbability:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`.
 
         Raises:
             BadModel: the network does not have the label.
         """
-        if not predictions:
+        if not samples.predictions:
             return with_means({self.name: []})
         network = self.network()
         label = network.label(self.label)
-        texts = judged(predictions, prompts, self.include_prompt)
+        texts = judged(samples.predictions, samples.prompts, self.include_prompt)
         return with_means(
             {self.name: network.probabilities(texts, token_budget=self.token_budget)[:, label].tolist()}
         )

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from loquent.core.guards import opening
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.pairs import with_means
 from loquent.metrics.sentiment.opinion_words import NEGATIVE, NEGATORS, POSITIVE
@@ -49,15 +48,9 @@ class Lexicon:
     higher_is_better: ClassVar[bool | None] = True
     keys: ClassVar[tuple[str, ...]] = ("lexicon/balance",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`."""
-        texts = judged(predictions, prompts, self.include_prompt)
+        texts = judged(samples.predictions, samples.prompts, self.include_prompt)
         return with_means({self.keys[0]: [balance(text, self.weights) for text in texts]})
 
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import check_ranges, setting
-from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.pairs import with_means
 from loquent.metrics.sentiment import labelled
@@ -77,15 +76,13 @@ class Sentiment:
         """The only key of this metric."""
         return (f"{self.name}/positive",)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`."""
-        scores = self.classifier(judged(predictions, prompts, self.include_prompt)) if predictions else []
+        scores = (
+            self.classifier(judged(samples.predictions, samples.prompts, self.include_prompt))
+            if samples.predictions
+            else []
+        )
         return with_means({self.keys[0]: scores})
 
 

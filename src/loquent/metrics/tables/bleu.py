@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -58,29 +58,17 @@ class BleuTotto:
     keys: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS if subset)
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score predictions against their references; the row's field `overlap_subset` selects its subset.
 
         Raises:
             BadRow: `overlap_subset` is neither true nor false.
         """
-        scores = self._samples(predictions, references)
-        samples = [None if sample is None else sample.score for sample in scores]
-        return Measured({self.name: samples}, self.of_tally(_tally(scores, rows).sum(0)))
+        scores = self._samples(samples.predictions, samples.references)
+        columns = [None if sample is None else sample.score for sample in scores]
+        return Measured({self.name: columns}, self.of_tally(_tally(scores, samples.rows).sum(0)))
 
-    def tally(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Tally:
+    def tally(self, samples: Samples) -> Tally:
         """float[samples, subsets * 11]: for each subset 1, both lengths, matches and totals.
 
         A sample outside a subset has zeros there.
@@ -88,7 +76,7 @@ class BleuTotto:
         Raises:
             BadRow: `overlap_subset` is neither true nor false.
         """
-        return _tally(self._samples(predictions, references), rows)
+        return _tally(self._samples(samples.predictions, samples.references), samples.rows)
 
     def of_tally(self, total: Tally) -> dict[str, float]:
         """The corpus scores of the subsets with samples."""

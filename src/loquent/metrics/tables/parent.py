@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured
+from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -68,13 +68,7 @@ class Parent:
         f"parent{subset}{part}" for subset in SUBSETS if subset for part in PARTS
     )
 
-    def __call__(
-        self,
-        predictions: Sequence[str],
-        references: Sequence[Sequence[str]],
-        prompts: Sequence[str],
-        rows: Sequence[Row],
-    ) -> Measured:
+    def __call__(self, samples: Samples) -> Measured:
         """Score predictions against their references and the tables of their rows.
 
         Raises:
@@ -82,21 +76,21 @@ class Parent:
         """
         scores = [
             self._score(text, texts, row)
-            for text, texts, row in zip(predictions, references, rows, strict=True)
+            for text, texts, row in zip(samples.predictions, samples.references, samples.rows, strict=True)
         ]
-        samples = {
+        columns = {
             f"parent{part}": [None if values is None else values[i] for values in scores]
             for i, part in enumerate(PARTS)
         }
-        subsets = [overlap(row) for row in rows]
+        subsets = [overlap(row) for row in samples.rows]
         corpus: dict[str, float] = {}
         for subset, values in SUBSETS.items():
             for part in PARTS:
-                pairs = zip(samples[f"parent{part}"], subsets, strict=True)
+                pairs = zip(columns[f"parent{part}"], subsets, strict=True)
                 average = mean([score for score, value in pairs if value in values])
                 if average is not None:
                     corpus[f"parent{subset}{part}"] = average
-        return Measured(samples, corpus)
+        return Measured(columns, corpus)
 
     def _score(
         self, prediction: str, references: Sequence[str], row: Row
