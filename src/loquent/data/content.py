@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,18 +60,31 @@ def _named(options: Any) -> list[str]:
 
 
 def _files(path: Path) -> Iterator[Path]:
+    """The regular files of a path, also those behind links to folders, as far as these lead in no circle."""
     if path.is_dir():
-        yield from (file for file in path.rglob("*") if file.is_file())
+        yield from _inside(path, frozenset())
     elif path.is_file():  # a device or a pipe may have no end
         yield path
+
+
+def _inside(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
+    if (real := folder.resolve()) in above:
+        return
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _inside(path, above | {real})
+        elif path.is_file():
+            yield path
 
 
 def _hash(file: Path) -> str:
     """The hash of a file's content; a hash in memory is used where nothing can have changed since.
 
     A file that was written shortly before its hash was taken could have changed again within the resolution
-    of the file system's clock, so its hash is not used again.
+    of the file system's clock, so its hash is not used again. A program that has the file in its memory
+    (`numpy.memmap`) changes the time only with the first write after a synchronisation.
     """
+    _synchronise(file)
     about = file.stat()
     state = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     known = _hashes.get(str(file))
@@ -81,3 +96,8 @@ def _hash(file: Path) -> str:
     if begun - max(about.st_mtime_ns, about.st_ctime_ns) > SETTLED:
         _hashes[str(file)] = (state, result)
     return result
+
+
+def _synchronise(file: Path) -> None:
+    with suppress(OSError), file.open("rb") as opened:  # a read-only file system needs none
+        os.fsync(opened.fileno())
