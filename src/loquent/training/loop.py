@@ -45,7 +45,7 @@ class TrainingLoop:
             "fingerprint": self.recipe.fingerprint,
             **machine(trainer.actor.device),
             "rows": trainer.held_out_rows(),
-            "data": data_digest(trainer.task),
+            "data": data_digest(trainer.task, self.recipe),
             "source": source_state(),
             "player": trainer.experience.player,
             "decoding": trainer.decoding,

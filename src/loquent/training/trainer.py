@@ -141,7 +141,7 @@ class Trainer:
             "settings": identity.settings(self.recipe),
             "machine": machine(self.actor.device),
             "rows": self.held_out_rows(),
-            "data": identity.data_digest(self.task),
+            "data": identity.data_digest(self.task, self.recipe),
         }
 
 
