@@ -12,6 +12,7 @@ from loquent.training.extending import extended
 from loquent.training.identity import data_digest
 from loquent.training.run import load_run
 from loquent.training.train import train
+from loquent.training.trainer import Trainer
 
 
 def write(folder, name, word, count=12):
@@ -42,6 +43,14 @@ def test_a_resumed_run_refuses_other_rows_of_training(run):
     longer = extended(load_run(folder), ["training.updates=2"])
     with pytest.raises(BadCheckpoint, match=rf"its data was '{noted}' and is '\w{{32}}' now"):
         train(longer, folder, progress=False, resume=True)
+
+
+def test_the_hash_is_of_the_files_that_a_run_began_with(run):
+    data, folder = run
+    trainer = Trainer(load_run(folder).recipe)
+    noted = trainer.state()["data"]
+    write(data, "train", "other")
+    assert trainer.state()["data"] == noted != data_digest(trainer.task, trainer.recipe)
 
 
 def test_a_resumed_run_refuses_other_words_of_a_reward(run):
