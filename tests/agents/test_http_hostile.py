@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import unicodedata
 from base64 import b64encode
 from functools import partial
 from pathlib import Path
@@ -374,3 +375,36 @@ def test_a_long_text_of_escapes_takes_a_bounded_time():
     for text in ("\\" * 200_000, "%25" * 70_000, "&amp;" * 40_000, KEY[:-1] * 12_000):
         assert Secret(KEY).hidden(text) == text
     assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "".join(f"%u{ord(letter):04x}" for letter in KEY),
+        "".join(f"\\U{ord(letter):08x}" for letter in KEY),
+        "".join(f"\\N{{{unicodedata.name(letter)}}}" for letter in KEY),
+        "".join(f"\\{ord(letter):o}" for letter in KEY),
+        "".join(f"&#{ord(letter)}" for letter in KEY),
+        KEY.replace("w", "&#x0000077").replace("/", "&sol;").replace("+", "&plus;"),
+        KEY[:9] + "\\r\\n  " + KEY[9:],
+        "\u200b".join(KEY),
+        KEY.encode().hex("_"),
+        json.dumps([f"{byte:02x}" for byte in KEY.encode()])[2:-2],
+        " ".join(map(str, KEY.encode())),
+        "; ".join(map(str, KEY.encode())),
+    ],
+)
+def test_a_key_is_hidden_in_the_forms_of_programs_and_dumps(form):
+    assert Secret(KEY).hidden(f"it is {form}, no?") == "it is ***, no?"
+
+
+@pytest.mark.parametrize("number", [1234567890.0, 123456.789, 1.23456789e25, -0.00123456789])
+def test_a_number_with_the_digits_of_a_key_is_hidden(number):
+    assert Secret("12345678").hidden([number, 87654321.0]) == ["***", 87654321.0]
+
+
+def test_no_log_of_the_libraries_quotes_what_the_address_sent(serve, monkeypatch, caplog):
+    monkeypatch.setenv("MY_KEY", KEY)
+    caplog.set_level("DEBUG")
+    assert said(serve((200, {"X-Echo": KEY}, chat("hi"))), api_key_variable="MY_KEY") == ("hi", "end")
+    assert KEY not in caplog.text

@@ -3,6 +3,7 @@
 import json
 import os
 
+import numpy as np
 import pytest
 
 import loquent
@@ -124,6 +125,34 @@ def test_a_wordnet_is_read_again(tmp_path):
     assert wordnet.load(str(tmp_path)) is before
     same_stamp(lambda: file.write_text("ran rot\n"), file)
     assert wordnet.load(str(tmp_path))._exceptions["verb"] == {"ran": ["rot"]}
+
+
+def test_rows_behind_a_link_to_a_folder_are_read_again(tmp_path):
+    (tmp_path / "imdb").mkdir()
+    (tmp_path / "imdb" / "train").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "imdb" / "circle").symlink_to(tmp_path / "imdb")
+    hashes = set()
+    for word in ("old", "new"):
+        for label in ("pos", "neg"):
+            (tmp_path / "elsewhere" / label).mkdir(parents=True, exist_ok=True)
+            for number in range(9):
+                (tmp_path / "elsewhere" / label / f"{number}_9.txt").write_text(f"{word} film {number}")
+        task = loquent.task("generation", source="path", path=str(tmp_path / "imdb"))
+        assert all(word in row["text"] for row in task.rows("train"))
+        hashes.add(content.of(task.options))
+    assert len(hashes) == 2
+
+
+def test_a_change_through_an_open_mapping_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(content, "SETTLED", -(1 << 62))  # as if all was long ago
+    file = tmp_path / "a.npy"
+    np.save(file, np.zeros(4))
+    mapping = np.lib.format.open_memmap(file, mode="r+")
+    hashes = set()
+    for number in range(1, 5):
+        mapping[0] = number
+        hashes.add(content.of(str(file)))
+    assert len(hashes) == 4
 
 
 def test_a_collection_plays_the_rows_of_the_files_as_they_are_now(tmp_path, monkeypatch, capsys):

@@ -78,3 +78,11 @@ def test_means_stay_within_the_bound(files, tmp_path, pooling):
             assert made([" ".join(["low"] * n)])[0].tolist() == pytest.approx(
                 [value, -value] * (2 if pooling == "ends" else 1)
             )
+
+
+def test_pieces_vectors_and_identity_are_of_one_time(files, tmp_path):
+    featurizer, before, cut = BytePair(**files), BytePair(**files).identity, BytePair(**files).cut("low")
+    assert featurizer.dimension
+    (tmp_path / "en.vocab").write_text("a\t0\n")
+    assert featurizer.identity == before
+    assert featurizer.cut("low") == cut

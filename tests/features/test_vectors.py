@@ -161,3 +161,13 @@ def test_the_mean_of_what_is_ahead_stays_within_the_space(tmp_path):
                 step = task.act(step, "O")
                 assert see(step.observation) in space
             assert see(step.observation)[-1] == 1  # all labels so far are O
+
+
+def test_the_identity_is_of_the_content_that_was_read(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("a 1 2\n")
+    featurizer, same = WordVectors(path=str(file)), WordVectors(path=str(file))
+    assert featurizer(["a"]).tolist() == [[1.0, 2.0]]
+    before = same.identity
+    file.write_text("a 3 4\n")
+    assert featurizer.identity == before != WordVectors(path=str(file)).identity

@@ -161,6 +161,23 @@ def test_a_request_has_one_host(port, host, version):
         assert odd.recv(1000)[9:12] in (b"400", b"403")
 
 
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        (b"http://localhost/step", b"localhost", b"405"),
+        (b"HTTP://127.0.0.1:80/step", b"localhost", b"405"),
+        (b"http://localhost", b"localhost", b"404"),
+        (b"http://evil.example/step", b"localhost", b"403"),
+        (b"http://localhost@evil.example/step", b"localhost", b"403"),
+        (b"http://localhost/step", b"evil.example", b"403"),
+    ],
+)
+def test_a_target_with_a_host_is_that_path_of_this_machine(port, target, host, status):
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
+        one.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+        assert one.recv(1000)[9:12] == status
+
+
 def test_no_upgrade_and_no_page(port):
     upgrade = {
         "Connection": "upgrade",

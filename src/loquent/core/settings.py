@@ -43,7 +43,7 @@ def setting(
         infinite: whether a number may be infinite.
         transport: whether the setting only says how a service is reached (an address, a timeout). Such a
             setting is no part of fingerprints, and a collection can be resumed with another value.
-        file: whether the setting names a file or a folder that rows are read from.
+        file: whether the setting names a file or a folder whose content counts: rows, words or a network.
     """
     metadata = {
         "why": why,

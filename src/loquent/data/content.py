@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
+
+from loquent.core import registry
+from loquent.core.options import options_of
 
 Result = TypeVar("Result")
 SETTLED = 2_000_000_000  # nanoseconds; a file that changed later before its hash was taken is hashed again
 _hashes: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
-def of(options: Any) -> str:
+def of(*chosen: Any) -> str:
     """A hash of the content of all files that options name; "" if they name none.
 
     Args:
-        options: a dataclass whose settings of files are declared with `setting(file=True)`, or one path.
+        chosen: dataclasses whose settings of files are declared with `setting(file=True)`, or paths.
     """
-    named = [options] if isinstance(options, str) else _named(options)
+    named = [name for each in chosen for name in ([each] if isinstance(each, str) else _named(each))]
     found = [path for path in (Path(name).expanduser() for name in named if name) if path.exists()]
     if not found:
         return ""
@@ -30,6 +35,28 @@ def of(options: Any) -> str:
         for file in sorted(_files(path)):
             total.update(f"{file.relative_to(path)}\0{_hash(file)}\n".encode(errors="surrogateescape"))
     return total.hexdigest()[:32]
+
+
+def of_task(task: Any, *chosen: Any) -> str:
+    """As `of`, for the files that a task and the agents of its seats name, and for `chosen`."""
+    seats = [("agent", agent) for agent in getattr(task, "seats", {}).values()]
+    return of(getattr(task, "options", None), *named_by(seats), *chosen)
+
+
+def named_by(made: Iterable[tuple[str, Any]]) -> list[str]:
+    """The files that agents, rewards or metrics name.
+
+    Args:
+        made: the kind ("agent", ...) and the name, or the name as `kind` in a mapping with options.
+    """
+    paths = []
+    for kind, chosen in made:
+        settings = chosen if isinstance(chosen, Mapping) else {"kind": chosen}
+        if name := settings.get("kind"):
+            declared = options_of(registry.resolve(kind, name))
+            fields = dataclasses.fields(declared) if declared else ()
+            paths += [settings.get(field.name) for field in fields if field.metadata.get("file")]
+    return [path for path in paths if isinstance(path, str)]
 
 
 def kept(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
@@ -58,18 +85,31 @@ def _named(options: Any) -> list[str]:
 
 
 def _files(path: Path) -> Iterator[Path]:
+    """The regular files of a path, also those behind links to folders, as far as these lead in no circle."""
     if path.is_dir():
-        yield from (file for file in path.rglob("*") if file.is_file())
+        yield from _inside(path, frozenset())
     elif path.is_file():  # a device or a pipe may have no end
         yield path
+
+
+def _inside(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
+    if (real := folder.resolve()) in above:
+        return
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _inside(path, above | {real})
+        elif path.is_file():
+            yield path
 
 
 def _hash(file: Path) -> str:
     """The hash of a file's content; a hash in memory is used where nothing can have changed since.
 
     A file that was written shortly before its hash was taken could have changed again within the resolution
-    of the file system's clock, so its hash is not used again.
+    of the file system's clock, so its hash is not used again. A program that has the file in its memory
+    (`numpy.memmap`) changes the time only with the first write after a synchronisation.
     """
+    _synchronise(file)
     about = file.stat()
     state = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     known = _hashes.get(str(file))
@@ -81,3 +121,8 @@ def _hash(file: Path) -> str:
     if begun - max(about.st_mtime_ns, about.st_ctime_ns) > SETTLED:
         _hashes[str(file)] = (state, result)
     return result
+
+
+def _synchronise(file: Path) -> None:
+    with suppress(OSError), file.open("rb") as opened:  # a read-only file system needs none
+        os.fsync(opened.fileno())

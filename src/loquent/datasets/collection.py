@@ -151,7 +151,7 @@ def _write_plan(plan: Plan, task: Task, out: Path) -> bool:
     fields = json_files.loads(json.dumps(asdict(plan)))
     new = {name: value for name, value in fields.items() if value is not None}
     new["options"] = designed.identifying_options(plan.players, plan.options)
-    if data := content.of(getattr(task, "options", None)):
+    if data := content.of_task(task):
         new["data"] = data
     if file.exists():
         stored = json_files.load_object(file, "name a new folder, or move that one away")

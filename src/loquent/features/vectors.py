@@ -88,4 +88,5 @@ class WordVectors(Featurizer):
 
     @cached_property
     def _table(self) -> files.Table:
+        _ = self.reads  # the identity is of what is read now
         return files.read(self.path, self.words, self.limit)

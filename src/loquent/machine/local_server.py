@@ -21,6 +21,7 @@ PATIENCE = (
 )
 MOST_CONNECTIONS = 128
 LOCAL = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+ADDRESS = re.compile(r"http://([^/?#]*)(/.*)?", re.IGNORECASE | re.DOTALL)  # a target as for a proxy
 OF_BROWSERS = (b"origin", b"sec-fetch-site")
 
 
@@ -43,7 +44,11 @@ def _for_programs(app: Any) -> Any:
 
     async def respond(scope: Any, receive: Any, send: Any) -> None:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or not LOCAL.fullmatch(hosts[0].strip()):
+        has_one, address = len(hosts) == 1, ADDRESS.fullmatch(scope["path"])
+        if address:
+            hosts.append(address[1].encode())
+            scope = {**scope, "path": address[2] or "/"}
+        if not (has_one and all(LOCAL.fullmatch(host.strip()) for host in hosts)):
             why = (
                 "the request is to another machine's name; this server has the names localhost and 127.0.0.1"
             )

@@ -15,7 +15,8 @@ class ModelOptions:
     """The network of a metric: where it is, and how it runs."""
 
     path: str = setting(
-        why="the network: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name"
+        why="the network: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name",
+        file=True,
     )
     revision: str = setting("", "the revision of a Hugging Face name")
     device: str = setting("auto", "the device of the network", choices=("auto", "cpu", "cuda"))

@@ -56,7 +56,7 @@ class PerplexityOptions:
 class TextPerplexityOptions:
     """Options of the metric `text_perplexity`."""
 
-    path: str = setting(why="the fixed language model: a Hugging Face folder or name")
+    path: str = setting(why="the fixed language model: a Hugging Face folder or name", file=True)
     revision: str = setting("", "the revision of a Hugging Face name")
     device: str = setting("auto", "the device of the model", choices=("auto", "cpu", "cuda"))
     token_budget: int = setting(8192, "tokens per forward pass", low=1)

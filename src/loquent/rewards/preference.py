@@ -38,7 +38,9 @@ class ConceptPreferenceOptions(ClassifierOptions):
         "concepts", "the row's field: a list of texts, or a text separated by spaces, commas or #"
     )
     wordnet: str = setting(
-        "auto", "of METEOR: a folder or zip of WordNet, 'auto' where it is installed, 'none' for no synonyms"
+        "auto",
+        "of METEOR: a folder or zip of WordNet, 'auto' where it is installed, 'none' for no synonyms",
+        file=True,
     )
 
 

@@ -33,7 +33,7 @@ class SpecifiedOptions:
     """The options of the reward `token_specified`."""
 
     values: Mapping = setting(EMPTY, "the values of tokens, as {id: value}; the value of other tokens is 0")
-    file: str = setting("", "a JSON file with such a mapping; replaces `values`")
+    file: str = setting("", "a JSON file with such a mapping; replaces `values`", file=True)
     scale: float = setting(1.0, "the reward of a token is scale * value + shift")
     shift: float = setting(0.0, "see scale; the reward of a token without a value")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from loquent.core import registry
 from loquent.core.guards.json_files import shown
 from loquent.core.task import Task
 from loquent.core.values import digest
@@ -75,9 +76,23 @@ def held_out_rows(task: Task, settings: TrainingSettings) -> dict[str, str]:
     return {split: digest(value, 16) for split, value in values.items()}
 
 
-def data_digest(task: Task) -> str:
-    """A hash of the content of the files that the task's rows are read from; "" if it reads none."""
-    return content.of(getattr(task, "options", None))
+def data_digest(task: Task, recipe: Recipe | None = None) -> str:
+    """A hash of the content of the files that a run reads besides its model and its episodes; "" for none.
+
+    Rows are read from them, and the agents of seats, the teacher, rewards and metrics.
+    """
+    made = [] if recipe is None else [("agent", recipe.training.teacher), *_scores(recipe)]
+    return content.of_task(task, *content.named_by(made))
+
+
+def _scores(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The kind, the name and the options of all rewards and metrics that are made from options."""
+    rewards, metrics = registry.names("reward"), registry.names("metric")
+    for name, value in (*recipe.rewards.items(), *recipe.metrics.items()):
+        options = value if isinstance(value, Mapping) else {}
+        of = options.get("of", name)
+        if of in rewards or of in metrics:
+            yield "reward" if of in rewards else "metric", {**options, "kind": of}
 
 
 def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:

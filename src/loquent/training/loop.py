@@ -21,7 +21,6 @@ from loquent.files import trackers
 from loquent.machine import parallel
 from loquent.machine.identity import machine, source_state
 from loquent.training.evaluate import Evaluation
-from loquent.training.identity import data_digest
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.metrics import directions, owners
 from loquent.training.trainer import Trainer
@@ -45,7 +44,7 @@ class TrainingLoop:
             "fingerprint": self.recipe.fingerprint,
             **machine(trainer.actor.device),
             "rows": trainer.held_out_rows(),
-            "data": data_digest(trainer.task),
+            "data": trainer.data,
             "source": source_state(),
             "player": trainer.experience.player,
             "decoding": trainer.decoding,

@@ -49,6 +49,7 @@ class Trainer:
         experience = experience_of(kind, source)
         experience.check(recipe, kind)
         self.task = start.make_task(recipe)
+        self.data = identity.data_digest(self.task, recipe)  # once: later the files may have changed
         model = _from_policy(recipe, policy)
         self.actor: Any = start.make_actor(model, self.task, self.key, own=policy is not None)
         config = recipe.config.for_run(self.settings.updates, self.settings.episodes)
@@ -141,7 +142,7 @@ class Trainer:
             "settings": identity.settings(self.recipe),
             "machine": machine(self.actor.device),
             "rows": self.held_out_rows(),
-            "data": identity.data_digest(self.task),
+            "data": self.data,
         }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import threading
@@ -40,6 +41,8 @@ CONTEXT = re.compile(
 CHUNK = 1 << 16  # the most bytes that are read of an error message
 SHOWN = 200  # the most characters that are shown of an error message
 LEAVING = 1.0  # seconds within which a cancelled request closes its connection
+THREAD = "loquent http"
+LOGS = ("httpx2", "httpcore2.connection", "httpcore2.http11")  # the libraries' own
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -271,9 +274,16 @@ def _library() -> Any:
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The event loop of all endpoints, in a daemon thread, which does not delay the exit."""
+    for name in LOGS:
+        logging.getLogger(name).addFilter(_is_of_others)
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="loquent http", daemon=True).start()
+    threading.Thread(target=loop.run_forever, name=THREAD, daemon=True).start()
     return loop
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Whether a record is not of an endpoint; theirs quote what the address sent, in which a key may be."""
+    return record.threadName != THREAD
 
 
 if hasattr(os, "register_at_fork"):

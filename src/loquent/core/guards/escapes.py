@@ -7,16 +7,19 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator
 from html.entities import html5
+from unicodedata import lookup
 
 PASSES = 6  # escapes of escapes
 ESCAPE = re.compile(
-    r"%([0-9a-f]{2})|\\(?:u00|x|u\{0{0,4})([0-9a-f]{2})\}?|\\([0-7]{3})|\\([\"'/\\nrt])"
-    r"|&#x0{0,5}([0-9a-f]{2});|&#0{0,5}([0-9]{2,3});|&([a-z]{2,6});",
+    r"%(?:u00)?([0-9a-f]{2})|\\(?:u0{6}|u00|x|u\{0{0,4})([0-9a-f]{2})\}?|\\([0-7]{2,3})"
+    r"|\\n\{([a-z0-9 -]+)\}|\\([\"'/\\nrt])"
+    r"|&#x0{0,5}([0-9a-f]{2});?|&#0{0,5}([0-9]{2,3});?|&(amp|lt|gt|quot|[a-z]{2,24}(?=;));?",
     re.IGNORECASE,
 )
-SPACE = re.compile(r"\s+")  # stands between the lines of base64
-SEPARATOR = re.compile(r"(?:[\s:,-]|0x)+")  # stands between the bytes of a hexadecimal text
+SPACE = re.compile(r"[\s\0\xad\u200b-\u200f\u2060\ufeff]+")  # breaks a line, or is not seen
+SEPARATOR = re.compile(r"(?:[^0-9a-z]|0x)+")  # stands between the bytes of a hexadecimal or decimal text
 WRITTEN = {"n": "\n", "r": "\r", "t": "\t"}
+NAMED = {name.rstrip(";").lower(): letter for name, letter in html5.items() if len(letter) == 1}
 Span = tuple[int, int]
 
 
@@ -24,15 +27,18 @@ def spans(text: str, plain: Collection[str], packed: Collection[str]) -> list[Sp
     """Where a text has one of these words, in any case and with any escapes; joined where they overlap.
 
     Args:
-        plain: words in lower case, whose letters stand side by side.
-        packed: words in lower case, in which white space may stand (base64) or separators (hexadecimal).
+        plain: words in lower case; between their letters nothing may stand but white space and marks that
+            are not seen.
+        packed: words in lower case, in which white space may stand (base64) or separators (hexadecimal), and
+            numbers with a comma between them, for which there may be other separators.
     """
     found: list[Span] = []
     for passes, view in enumerate(unescaped(text)):
-        for gaps, words in ((None, plain), (SPACE, packed), (SEPARATOR, packed)):
-            searched = gaps.sub("", view) if gaps else view
+        for gaps, mark in ((None, ""), (SPACE, ""), (SEPARATOR, ""), (SEPARATOR, ",")):
+            words = packed if gaps is SEPARATOR else (*plain, *packed)
+            searched = gaps.sub(mark, view) if gaps else view
             if any(word in searched for word in words):  # seldom, and only now places are needed
-                found += _view(text, passes, gaps).spans(words)
+                found += _view(text, passes, gaps, mark).spans(words)
     joined: list[Span] = []
     for start, end in sorted(found):
         if joined and start <= joined[-1][1]:
@@ -102,11 +108,11 @@ def unescaped(text: str) -> Iterator[str]:
         yield view
 
 
-def _view(text: str, passes: int, gaps: re.Pattern[str] | None) -> _View:
+def _view(text: str, passes: int, gaps: re.Pattern[str] | None, mark: str) -> _View:
     view = _View(_lower(text))
     for _ in range(passes):
         view = view.rewritten(ESCAPE, _letter)
-    return view.rewritten(gaps, lambda _: "") if gaps else view
+    return view.rewritten(gaps, lambda _: mark) if gaps else view
 
 
 def _lower(text: str) -> str:
@@ -114,12 +120,21 @@ def _lower(text: str) -> str:
 
 
 def _letter(match: re.Match[str]) -> str:
-    percent, byte, octal, one, hexadecimal, decimal, name = match.groups()
+    percent, byte, octal, long_name, one, hexadecimal, decimal, name = match.groups()
     if one:
         return WRITTEN.get(one, one)
     if name:
-        letter = html5.get(f"{name};", "")
-        return letter if len(letter) == 1 else "&"
+        return _lower(NAMED.get(name.lower(), "&"))
+    if long_name:
+        return _named(long_name)
     digits = percent or byte or hexadecimal
     code = int(digits, 16) if digits else int(octal, 8) if octal else int(decimal)
     return _lower(chr(code))
+
+
+def _named(name: str) -> str:
+    """The letter of a name in Unicode, as Python writes it; "n" for no name."""
+    try:
+        return _lower(lookup(name))
+    except KeyError:
+        return "n"

@@ -49,7 +49,7 @@ class Secret:
         if isinstance(value, list):
             return [self.hidden(item) for item in value]
         if not isinstance(value, str):
-            return HIDDEN if self._spans(str(value)) else value
+            return HIDDEN if self._spans(f"{value} {str(value).replace('.', '')}") else value
         parts, last = [], 0
         for start, end in self._spans(value):
             parts += [value[last:start], HIDDEN]

@@ -57,6 +57,7 @@ class CiderOptions:
         "",
         "a file of references for the idf: JSON lines with `references`, or one reference per line; "
         "empty: the evaluated references",
+        file=True,
     )
     tokenizer: str = setting(
         "captions",

@@ -36,6 +36,7 @@ class SpiceOptions:
     jar: str = setting(
         "",
         "the official spice-1.0.jar, with lib/ in its folder; empty: spice/spice-1.0.jar in the cache",
+        file=True,
     )
     java: str = setting("java", "the Java program")
     memory: str = setting("8G", "the largest heap of Java", source="the authors' command")

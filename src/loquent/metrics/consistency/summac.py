@@ -52,7 +52,8 @@ class ConvOptions(ConsistencyOptions):
 
     weights: str = setting(
         why="its trained weights, a safetensors file; docs/metrics-consistency.md shows how to convert "
-        "the published ones"
+        "the published ones",
+        file=True,
     )
     bins: str = setting(
         "percentile",

@@ -39,6 +39,7 @@ class MeteorOptions:
     wordnet: str = setting(
         "auto",
         "a folder or zip of WordNet; 'auto': NLTK's or Debian's if installed; 'none': no synonyms",
+        file=True,
     )
     tokenizer: str = setting(
         "treebank",

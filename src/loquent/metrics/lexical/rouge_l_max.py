@@ -47,6 +47,7 @@ class RougeLMaxOptions:
     wordnet: str = setting(
         "",
         "a folder or zip of WordNet, whose exceptions (went: go) replace stems as in py-rouge; empty: none",
+        file=True,
     )
 
 

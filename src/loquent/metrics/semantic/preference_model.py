@@ -32,7 +32,7 @@ ADVICE = "name a folder that `loquent reward` wrote; other classifiers: the metr
 class PreferenceModelOptions(ModelOptions):
     """Options of the metric and reward `preference_model`."""
 
-    path: str = setting(why="the folder of a reward model that `loquent reward` wrote")
+    path: str = setting(why="the folder of a reward model that `loquent reward` wrote", file=True)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ class SimilarityOptions:
     """Options of the metric `embedding_similarity`."""
 
     path: str = setting(
-        why="the sentence encoder: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name"
+        why="the sentence encoder: a Hugging Face folder (config.json, safetensors, tokenizer.json) or name",
+        file=True,
     )
     pooling: str = setting(
         "auto",

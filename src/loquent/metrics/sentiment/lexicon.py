@@ -33,6 +33,7 @@ class LexiconOptions:
     path: str = setting(
         "",
         "a file of lines `word number`, above 0 for praise and below 0 for blame; empty: the built-in list",
+        file=True,
     )
     include_prompt: bool = setting(True, "score the prompt and the answer together, not the answer alone")
 

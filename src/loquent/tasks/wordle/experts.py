@@ -99,7 +99,9 @@ class RandomMixtureOptions:
 
     prob_smart: float = setting(0.5, "the probability of a word that fits all marks", low=0.0, high=1.0)
     words: str = setting(
-        "", "its word list: a file with one word per line, or 'builtin'; empty: the task's list"
+        "",
+        "its word list: a file with one word per line, or 'builtin'; empty: the task's list",
+        file=True,
     )
 
     def __post_init__(self) -> None:
@@ -130,7 +132,9 @@ class WrongOptions:
     """The options of wordle/wrong."""
 
     words: str = setting(
-        "", "its word list: a file with one word per line, or 'builtin'; empty: the task's list"
+        "",
+        "its word list: a file with one word per line, or 'builtin'; empty: the task's list",
+        file=True,
     )
 
 

@@ -21,7 +21,8 @@ class ClassifierOptions:
     """The options of comments/classifier."""
 
     path: str = setting(
-        why="a folder that learned.linear or learned.transformer wrote, or of a Hugging Face classifier"
+        why="a folder that learned.linear or learned.transformer wrote, or of a Hugging Face classifier",
+        file=True,
     )
     labels: Record = setting(
         EMPTY, "seat moderator: 0, 1 or 2 by the name of each label; empty: the names are these numbers"

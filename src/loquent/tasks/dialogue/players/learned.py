@@ -26,14 +26,14 @@ from loquent.tasks.dialogue.task import ANSWERER, JUDGE
 class AnswererOptions:
     """The options of dialogue/answerer."""
 
-    path: str = setting(why="the folder that learned.training.train_answerer wrote")
+    path: str = setting(why="the folder that learned.training.train_answerer wrote", file=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedJudgeOptions(JudgeOptions):
     """The options of dialogue/judge."""
 
-    path: str = setting(why="the folder that learned.training.train_guesser wrote")
+    path: str = setting(why="the folder that learned.training.train_guesser wrote", file=True)
 
     def __post_init__(self) -> None:
         check_ranges(self)
