@@ -60,6 +60,8 @@ def _read(path: Path) -> Splits:
     release = [file for name in RELEASE for file in (path / name, path / f"{name}.gz") if file.is_file()]
     if release:
         return _released(path, release)
+    if not path.is_dir():
+        raise BadSetting(f"path = {str(path)!r}: this is neither a file nor a folder")
     files: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
         split = NAMES.get(file.name.split(".")[0].lower())

@@ -7,14 +7,13 @@ lists. v0.5, as ILQL's release uses it, is a list of dialogues with a `caption` 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import is_number, shown
-from loquent.core.guards.opening import open_bytes
+from loquent.core.guards.opening import whole
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits, with_validation
@@ -165,10 +164,6 @@ def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | N
 
 def _bytes(path: Path) -> bytes:
     try:
-        with open_bytes(path) as file:
-            content: bytes = file.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        return whole(path, MOST_BYTES)
+    except OSError as error:
         raise BadRow(f"this file cannot be read ({error})", file=path) from error
-    if len(content) > MOST_BYTES:
-        raise BadRow(f"this file has more than {MOST_BYTES:,} bytes", file=path)
-    return content
