@@ -290,6 +290,8 @@ def test_a_damaged_gzip_file_is_named_by_every_reader(tmp_path):
     [
         ("words.txt", lambda path: loquent.task("wordle", words=str(path)).rows("train")),
         ("words.txt", lexicon.read),
+        ("c.csv", lambda path: loquent.task("comments", source="path", path=str(path)).rows("train")),
+        ("d.json", lambda path: loquent.task("dialogue", source="visdial", path=str(path)).rows("train")),
         ("rows.jsonl", lambda path: list(readers.jsonl(path))),
         ("vectors.vec", lambda path: list(files.text_lines(path))),
         ("rows.jsonl", lambda path: list(episode.read(path))),

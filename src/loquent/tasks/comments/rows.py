@@ -53,15 +53,13 @@ def load(options: Options) -> Splits:
 
 
 def _read(path: Path) -> Splits:
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():  # a pipe or a device may have no end
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     if path.is_file():
         return with_validation(split_by_id(_rows(path, _kind(path))))
     release = [file for name in RELEASE for file in (path / name, path / f"{name}.gz") if file.is_file()]
     if release:
         return _released(path, release)
-    if not path.is_dir():
-        raise BadSetting(f"path = {str(path)!r}: this is neither a file nor a folder")
     files: dict[str, Path] = {}
     for file in sorted(path.iterdir()):
         split = NAMES.get(file.name.split(".")[0].lower())

@@ -36,7 +36,7 @@ def splits(path: Path, progress: str = "") -> Splits:
         BadRow: a file cannot be read, or a dialogue is bad; names file and place.
         BadSetting: there is no file at the path, or no progress for a split.
     """
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     files = {"train": path} if path.is_file() else _files(path)
     found = {split: _rows(split, file, progress) for split, file in files.items()}
