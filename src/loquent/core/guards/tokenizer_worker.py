@@ -96,7 +96,7 @@ def check(tree: Any) -> None:
     _at_most("padding.pad_to_multiple_of", padding.get("pad_to_multiple_of"), PADDING)
     for pattern in _patterns(parts):
         check_pattern(pattern)
-    _check_unknown(model, parts)
+    _check_unknown(model)
     if any(part.get("type") == "Strip" and part.get("stop") for part in _parts(parts["decoder"])):
         raise Refused("its decoder strips ends of tokens, which fails on shorter tokens; stop must be 0")
     _check_growth(
@@ -249,27 +249,11 @@ def _check_vocabulary(model: dict[str, Any], added: list[Any]) -> None:
         raise Refused(f"it has the id {largest:,} with only {known:,} tokens")
 
 
-def _check_unknown(model: dict[str, Any], parts: dict[str, Any]) -> None:
-    """Refuse a model that fails on a word or a character that it does not have."""
-    vocabulary, unknown = model.get("vocab") or {}, model.get("unk_token")
-    pairs = model.get("type") == "BPE" or "merges" in model
-    if isinstance(vocabulary, list):
-        known = model.get("unk_id") is not None
-    else:
-        known = unknown in vocabulary or (pairs and (unknown is None or _has_all_bytes(model, parts)))
-    if not known:
-        raise Refused(f"it has no token {unknown!r} for unknown words, which its model needs")
-
-
-def _has_all_bytes(model: dict[str, Any], parts: dict[str, Any]) -> bool:
-    """Whether texts become bytes before the model, which has a token for each."""
-    inputs = (parts["normalizer"], parts["pre_tokenizer"])
-    return (
-        not model.get("continuing_subword_prefix")
-        and not model.get("end_of_word_suffix")
-        and any(part.get("type") == "ByteLevel" for part in _parts(inputs))
-        and all(letter in model["vocab"] for letter in tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    )
+def _check_unknown(model: dict[str, Any]) -> None:
+    """Refuse a WordPiece model, also of the old form without a type, that fails on an unknown word."""
+    is_pieces = model.get("type") == "WordPiece" or "max_input_chars_per_word" in model
+    if is_pieces and model.get("unk_token") not in (model.get("vocab") or {}):
+        raise Refused(f"it has no token {model.get('unk_token')!r} for unknown words, which its model needs")
 
 
 def _check_stripping(tokenizer: Any) -> None:
