@@ -4,20 +4,27 @@ import gzip
 import json
 import os
 import resource
+import struct
 import zipfile
 
 import pytest
 
 import loquent
 from loquent.core import episode
+from loquent.core.episode import Episode, Turn
 from loquent.core.guards import json_files, opening
+from loquent.core.values import Record
 from loquent.data import readers
-from loquent.data.arrow import read_parquet
+from loquent.data.arrow import read_datasets, read_parquet, write_datasets
+from loquent.data.minari import read_minari, write_minari
 from loquent.errors import BadRow, LoquentError
 from loquent.features import files
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.sentiment import lexicon
 from loquent.metrics.sentiment.classifier import Classifier
+from loquent.models.asking import lexicon as asking
+
+EPISODE = Episode("t-v1", "r", "train", 0, 0, (Turn("task", "go", to="agent"), Turn("agent", "x")), "end")
 
 
 def bomb(path, start=b"", mebibytes=192):
@@ -181,11 +188,110 @@ def test_an_array_that_claims_more_than_its_hdf5_file_holds_is_refused(tmp_path)
     assert peak() - before < 200
 
 
+def folder_of_datasets(folder, column, compression=None):
+    """A folder of one Arrow stream whose column `task` is replaced."""
+    arrow = pytest.importorskip("pyarrow")
+    write_datasets(folder, [EPISODE] * len(column))
+    (file,) = folder.glob("*.arrow")
+    with arrow.memory_map(str(file)) as source:
+        table = arrow.ipc.open_stream(source).read_all()
+    table = table.set_column(table.column_names.index("task"), "task", column)
+    options = arrow.ipc.IpcWriteOptions(compression=compression)
+    with (
+        arrow.OSFile(str(folder / "other.arrow"), "wb") as sink,
+        arrow.ipc.new_stream(sink, table.schema, options=options) as writer,
+    ):
+        writer.write_table(table)
+    content = (folder / "other.arrow").read_bytes()
+    before, found, behind = content.rpartition(struct.pack("<ii", 0, 4242))  # the offsets of one long text
+    file.write_bytes(before + struct.pack("<ii", 0, 10**9) + behind if found else content)
+    (folder / "other.arrow").unlink()
+    return folder
+
+
+def hostile_columns():
+    arrow = pytest.importorskip("pyarrow")
+    text = b"a" * (1 << 22)
+    views = struct.pack("<i4sii", len(text), b"aaaa", 0, 0) * 100
+    return {
+        "compressed": (arrow.array(["a" * 1000] * 3), "zstd", "is compressed"),
+        "views": (
+            arrow.Array.from_buffers(
+                arrow.string_view(), 100, [None, arrow.py_buffer(views), arrow.py_buffer(text)]
+            ),
+            None,
+            "type string_view|cannot be read",
+        ),
+        "beyond": (arrow.array(["a" * 4242]), None, "offset"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["compressed", "views", "beyond"])
+def test_an_arrow_stream_that_decompresses_repeats_or_points_beyond_is_refused(tmp_path, kind):
+    pytest.importorskip("datasets")
+    column, compression, why = hostile_columns()[kind]
+    folder = folder_of_datasets(tmp_path / "rows", column, compression)
+    before = peak()
+    with pytest.raises(BadRow, match=why):
+        list(read_datasets(folder))
+    assert peak() - before < 100
+
+
+def test_a_folder_of_datasets_names_its_own_files_only(tmp_path):
+    pytest.importorskip("datasets")
+    write_datasets(tmp_path / "rows", [EPISODE])
+    state = json.loads((tmp_path / "rows" / "state.json").read_text())
+    state["_data_files"] = [{"filename": "../other/data.arrow"}]
+    (tmp_path / "rows" / "state.json").write_text(json.dumps(state))
+    with pytest.raises(BadRow, match="is not a file of this folder"):
+        list(read_datasets(tmp_path / "rows"))
+
+
+def test_texts_of_hdf5_that_are_one_text_many_times_are_refused(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("minari")
+    write_minari(tmp_path / "t-v0", [EPISODE], Record())
+    file = tmp_path / "t-v0" / "data" / "main_data.hdf5"
+    with h5py.File(file, "r+") as opened:
+        infos = opened["episode_0"]["infos"]
+        del infos["episode"]
+        made = infos.create_dataset("episode", shape=(1000,), dtype=h5py.string_dtype())
+        made[0] = "b" * (1 << 20)
+        opened.flush()
+        place = made.id.get_offset()
+    content = bytearray(file.read_bytes())
+    content[place : place + 16 * 1000] = bytes(content[place : place + 16]) * 1000
+    file.write_bytes(content)
+    before = peak()
+    with pytest.raises(BadRow, match="decompresses to more than"):
+        list(read_minari(tmp_path / "t-v0"))
+    assert peak() - before < 100
+
+
+@pytest.mark.parametrize("descr", ["(", "'<f4'", "[('a','<f4',(100000,100000))]", "'|O'", "'V1000000000'"])
+def test_a_hostile_header_of_numpy_is_a_bad_row(tmp_path, descr):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (1000000000000, 2), }}".encode()
+    (tmp_path / "v.npy").write_bytes(b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header)
+    (tmp_path / "v.words.txt").write_text("a\n")
+    with pytest.raises(BadRow, match=r"v\.npy"):
+        files.read(str(tmp_path / "v.npy"))
+
+
+def test_a_damaged_gzip_file_is_named_by_every_reader(tmp_path):
+    path = tmp_path / "v.txt.gz"
+    path.write_bytes(gzip.compress(b"a 1 2\n" * 1000)[:-10])
+    for read in (readers.text_lines, files.text_lines, lambda file: [asking._read(file, 2)]):
+        with pytest.raises(LoquentError, match="cannot be read"):
+            list(read(path))
+
+
 @pytest.mark.parametrize(
     ("name", "read"),
     [
         ("words.txt", lambda path: loquent.task("wordle", words=str(path)).rows("train")),
         ("words.txt", lexicon.read),
+        ("c.csv", lambda path: loquent.task("comments", source="path", path=str(path)).rows("train")),
+        ("d.json", lambda path: loquent.task("dialogue", source="visdial", path=str(path)).rows("train")),
         ("rows.jsonl", lambda path: list(readers.jsonl(path))),
         ("vectors.vec", lambda path: list(files.text_lines(path))),
         ("rows.jsonl", lambda path: list(episode.read(path))),

@@ -61,6 +61,22 @@ HOSTILE = {
     "a long token": ({"added_tokens": [token("x" * 5000, 300)]}, "a token has 5,000 characters"),
     "a far id": ({"added_tokens": [token("x", 3 * 10**9)]}, "the id 3,000,000,000 with only 257 tokens"),
 }
+LETTERS = [token("<s>", 300) | {"rstrip": True}, token(" ", 301)]
+HOSTILE |= {
+    "ends of tokens": ({"decoder": {"type": "Strip", "content": "z", "start": 0, "stop": 2}}, "must be 0"),
+    "empty suffixes": (
+        {"decoder": sequence(*[{"type": "BPEDecoder", "suffix": ""}] * 8, kind="decoders")},
+        "its decoder can make a text 256 times",
+    ),
+    "long words": (
+        {"model": {**PIECES, "vocab": {"[UNK]": 0}, "max_input_chars_per_word": 10_000}},
+        "max_input_chars_per_word = 10,000",
+    ),
+    "an old form": (
+        {"model": {name: value for name, value in PIECES.items() if name != "type"}},
+        "for unknown words",
+    ),
+}
 PANICS = {"pre_tokenizer": {"type": "FixedLength", "length": 0}}
 
 
@@ -69,6 +85,41 @@ def test_what_grows_without_bound_is_refused(honest, kind):
     parts, why = HOSTILE[kind]
     with pytest.raises(Refused, match=why):
         check({**honest, **parts})
+
+
+def test_encoding_is_never_random(honest):
+    with pytest.raises(Refused, match=r"model.dropout = 0.5 makes encoding random"):
+        check({**honest, "model": {**honest["model"], "dropout": 0.5}})
+    check({**honest, "model": {**honest["model"], "dropout": 0.0}})
+
+
+LATE = {
+    "overlapping spaces": ({"added_tokens": LETTERS}, "begins with a space"),
+    "runs": (
+        {"pre_tokenizer": {**SPLIT, "pattern": {"Regex": "[a-z]+[a-z]+[!?]"}}},
+        "few seconds|retry-limit",
+    ),
+    "ids of nothing": (
+        {
+            "post_processor": {
+                "type": "TemplateProcessing",
+                "single": [PAIR[0], *[{"SpecialToken": {"id": "s", "type_id": 0}}] * 500],
+                "pair": PAIR,
+                "special_tokens": {"s": {"id": "s", "ids": [0] * 500, "tokens": ["s"] * 500}},
+            }
+        },
+        r"250,001 ids of 0|it makes 250,000 ids of 0 characters",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LATE)
+def test_what_fails_in_use_is_found_by_the_first_use(honest, tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(tokenizer_files, "SECONDS", 1)
+    parts, why = LATE[kind]
+    (tmp_path / "tokenizer.json").write_text(json.dumps({**honest, **parts}))
+    with pytest.raises(BadModel, match=why):
+        tokenizer_files.check(tmp_path / "tokenizer.json")
 
 
 def test_growth_by_hand():
@@ -91,7 +142,7 @@ KNOWN = (
 )  # fmt: skip
 EXPONENTIAL = (
     "(a+)+$", "(a|a)*", "((a?){0,30}){0,30}", "(a*){30}", "(?:(?:ab?)*c)*", r"(?<r>a\g<r>?)+",
-    r"(a)\1+", "(?i:[a-z]+[0-9]?)+x", "(?:x?x)*z",
+    r"(a)\1+", "(?:a|aa)" * 40 + "[!]", "a?" * 40 + "a{40}", "(?i:[a-z]+[0-9]?)+x", "(?:x?x)*z",
 )  # fmt: skip
 
 

@@ -226,8 +226,8 @@ def test_malformed_files_are_named(model, kind):
 
 
 VALUES = {
-    "layers": ({"n_layer": 10**9}, "more than 4,096"),
-    "layers of a part": ({"vision_config": {"num_hidden_layers": 10**9}}, "more than 4,096"),
+    "layers": ({"n_layer": 4000}, "more than 1,024"),
+    "layers of a part": ({"vision_config": {"num_hidden_layers": 10**9}}, "more than 1,024"),
     "end": ({"eos_token_id": "x"}, "an id of at least -1"),
     "ends": ({"eos_token_id": [1, None]}, "an id of at least -1"),
     "context": ({"n_positions": "many"}, "integer of at least 1"),

@@ -25,7 +25,7 @@ def model(tmp_path_factory):
 
 
 ABSURD = {
-    "layers": ({"n_layer": 4000, "n_embd": 65536}, r"n_layer = 4,000"),
+    "layers": ({"n_layer": 1000, "n_embd": 65536}, r"n_layer = 1,000"),
     "width": ({"n_embd": 10**7}, r"n_embd = 10,000,000"),
     "rows": ({"vocab_size": 10**12}, r"vocab_size = 1,000,000,000,000"),
     "positions": ({"n_positions": 10**11, "n_embd": 64}, r"n_positions = 100,000,000,000"),
@@ -50,6 +50,14 @@ def test_absurd_sizes_name_file_key_and_memory(model, tmp_path, kind, load):
     with pytest.raises(NotEnoughMemory, match=needs):
         load(str(place))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
+
+
+def test_sizes_far_beyond_the_weights_are_refused_before_memory_is_taken(model):
+    config = transformers.AutoConfig.from_pretrained(model)
+    config.vocab_size = 1 << 26  # two GiB, which may be free
+    kind, stored = transformers.AutoModelForCausalLM, (model / "model.safetensors").stat().st_size
+    with pytest.raises(BadModel, match=r"vocab_size = 67,108,864.* but the weights have only .* KiB"):
+        sizes.check(kind, config, "config.json", torch.float32, CPU, stored)
 
 
 def test_new_networks_of_absurd_sizes_are_refused():

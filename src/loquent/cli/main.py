@@ -85,6 +85,10 @@ def _run(arguments: argparse.Namespace) -> int:
         return _failed(type(error).__name__, error)
     except OSError as error:
         return _failed(type(error).__name__, refused(error))
+    except BaseException as error:  # a tokenizer's Rust may panic on a text, and that is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return _failed("BadModel", f"a tokenizer failed on a text ({str(error)[:200]}); use another model")
 
 
 def _failed(kind: str, message: object) -> int:

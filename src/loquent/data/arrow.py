@@ -17,7 +17,7 @@ from typing import Any
 
 from loquent.core.episode import Episode, from_json, to_json
 from loquent.core.guards.json_files import loads
-from loquent.core.guards.opening import MOST_WHOLE, check_expansion
+from loquent.core.guards.opening import MOST_WHOLE, check_expansion, check_regular, whole
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadRow, MissingExtra
 
@@ -51,7 +51,7 @@ def read_parquet(path: Path) -> Iterator[Episode]:
     arrow, parquet = _arrow("a Parquet file")
     try:
         with parquet.ParquetFile(path) as file:
-            _check(file.schema_arrow.names, path)
+            _check(file.schema_arrow, path)
             rows = _rows(file.iter_batches(_batch(file.metadata, path)), path.stat().st_size)
             for number, row in enumerate(rows, 1):
                 yield _episode(row, path, number)
@@ -107,9 +107,11 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
     datasets = _datasets()
     try:
         with borrowed(Key(0, ("datasets",))):
+            size = _check_streams(folder)
             loaded = datasets.load_from_disk(str(folder))
-        _check(getattr(loaded, "column_names", ()), folder)
-        tables = loaded.with_format("arrow").iter(ROWS)
+        rows = _rows(map(_valid, loaded.with_format("arrow").iter(ROWS)), size)
+        for number, row in enumerate(rows, 1):
+            yield _episode(row, folder, number)
     except BadRow:
         raise
     except Exception as error:  # the library raises many kinds
@@ -117,8 +119,57 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
         raise BadRow(
             f"this folder of datasets cannot be read ({why}); use a folder that Loquent wrote", file=folder
         ) from error
-    for number, row in enumerate((row for table in tables for row in table.to_pylist()), 1):
-        yield _episode(row, folder, number)
+
+
+def _check_streams(folder: Path) -> int:
+    """The bytes of a folder's files of Arrow, whose columns are checked.
+
+    OSError for a file that is compressed, or that lies elsewhere: compressed buffers decompress as a whole
+    and without a bound when the library opens a file.
+    """
+    from pyarrow import ipc, memory_map
+
+    total = 0
+    for entry in loads(whole(folder / "state.json"))["_data_files"]:
+        file = folder / entry["filename"]
+        if file.parent != folder:
+            raise OSError(f"{entry['filename']} is not a file of this folder")
+        check_regular(file)
+        total += file.stat().st_size
+        with memory_map(str(file)) as source:
+            _check(ipc.open_stream(source).schema, folder)
+            source.seek(0)
+            try:
+                messages = ipc.MessageReader.open_stream(source)
+                while True:
+                    message = messages.read_next_message()
+                    if message.type == "record batch" and _is_compressed(message.metadata.to_pybytes()):
+                        raise OSError(f"{file.name} is compressed")
+                    if message.type not in ("schema", "record batch"):
+                        raise OSError(f"{file.name} has a {message.type}")
+            except StopIteration:
+                pass
+    return total
+
+
+def _is_compressed(message: bytes) -> bool:
+    """Whether a record batch has the fourth field of its FlatBuffers table, its compression."""
+
+    def field(table: int, number: int) -> int:
+        vtable = table - int.from_bytes(message[table : table + 4], "little", signed=True)
+        at = vtable + 4 + 2 * number
+        end = vtable + int.from_bytes(message[vtable : vtable + 2], "little")
+        return int.from_bytes(message[at : at + 2], "little") if at < end else 0
+
+    root = int.from_bytes(message[:4], "little")
+    header = root + field(root, 2)
+    return bool(field(header + int.from_bytes(message[header : header + 4], "little"), 3))
+
+
+def _valid(table: Any) -> Any:
+    """The table; an error where its offsets point outside of its values."""
+    table.validate(full=True)
+    return table
 
 
 def _schema(arrow: Any) -> Any:
@@ -258,7 +309,14 @@ def _episode(row: Mapping[str, Any], place: Path, number: int) -> Episode:
         ) from error
 
 
-def _check(columns: Iterable[str], place: Path) -> None:
+def _check(schema: Any, place: Path) -> None:
+    from pyarrow import types
+
+    columns, kinds = schema.names, [field.type for field in schema]
+    for kind in kinds:  # each entry of these kinds may refer to one long text
+        if types.is_dictionary(kind) or types.is_run_end_encoded(kind) or "_view" in str(kind).split("<")[0]:
+            raise BadRow(f"a column has the type {kind!s:.60}, which is not read", file=place)
+        kinds += [kind.field(i).type for i in range(kind.num_fields)]
     required = {*TEXTS, "seed", "number", "ended", "agents", "meta", "turns", "line"}
     if missing := sorted(required - set(columns)):
         raise BadRow(

@@ -101,17 +101,22 @@ def _check_sizes(file: Path) -> None:
     """OSError for arrays that claim far more than the file holds, or that lie in other files."""
     import h5py
 
-    sizes = []
+    sizes, size = list[int](), file.stat().st_size
 
     def add(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             if item.external or item.is_virtual:
                 raise OSError(f"{name} lies in another file")
             sizes.append(item.nbytes)
+            check_expansion(sum(sizes), size)
+            if h5py.check_string_dtype(item.dtype) or h5py.check_vlen_dtype(item.dtype):
+                for place in np.ndindex(item.shape):  # many entries may refer to one long text
+                    sizes[-1] += len(item[place])
+                    check_expansion(sizes[-1], size)
 
     with h5py.File(file, "r") as opened:
         opened.visititems(add)
-    check_expansion(sum(sizes), file.stat().st_size)
+    check_expansion(sum(sizes), size)
 
 
 def _steps(episode: Episode, weights: Record) -> tuple[list[str], list[str], list[float]]:

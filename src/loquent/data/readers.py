@@ -9,7 +9,6 @@ never skip data silently.
 from __future__ import annotations
 
 import csv
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -124,7 +123,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         with open_bytes(path) as file:
             for number, raw in enumerate(raw_lines(file), 1):
                 yield number, _decode(raw, path, number)
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise BadRow(
             f"this file cannot be read further ({type(error).__name__}: {error})", file=path, line=number + 1
         ) from error

@@ -209,7 +209,7 @@ def _builtin(source: Source) -> Splits:
 
 def _path(source: Source) -> Splits:
     path = Path(source.path).expanduser()
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():
         raise BadSetting(f"path = {source.path!r}: there is no such file or folder")
     if path.is_file():
         return _file(path, source.columns)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards import opening
 from loquent.core.guards.opening import open_bytes, raw_lines
 from loquent.errors import BadRow, BadSetting
 
@@ -73,7 +73,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         why = f"this line is not UTF-8 ({error.reason}); save the file as UTF-8"
         raise BadRow(why, file=path, line=number) from error
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise BadRow(f"this file cannot be read further ({error})", file=path, line=number + 1) from error
 
 
@@ -153,8 +153,8 @@ def _binary(place: Path, limit: int) -> Iterator[tuple[int, str, NDArray[np.floa
 def _array(place: Path, word_file: Path, limit: int) -> Table:
     """The rows of an array, memory-mapped from disk."""
     try:
-        array = np.load(place, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError, SyntaxError, MemoryError, RecursionError) as error:
+        array = opening.array(place)
+    except OSError as error:
         raise BadRow(
             f"this file cannot be read ({error}); it must be an array in numpy's format without pickles",
             file=place,

@@ -42,7 +42,7 @@ TEMPLATE_BYTES = 1 << 17
 TEMPLATES = ("*.jinja", "additional_chat_templates/*.jinja")
 MOST_LABELS = 1 << 20  # transformers makes a name for each label
 MOST_TOKENS = 1 << 16  # transformers makes a token for each of T5's `extra_ids`
-MOST_LAYERS = 4096  # transformers makes each layer of a config, even without weights for it
+MOST_LAYERS = 1024  # transformers makes each layer of a config, even without weights for it, in seconds
 NO_CODE = (
     "Loquent runs no code of a model folder: only architectures that transformers has itself are allowed. "
     "Choose a model without its own code; if transformers has the architecture, delete auto_map from the file"

@@ -228,7 +228,8 @@ def load_module(
     on = devices.device(device)
     if Path(place).is_dir():
         read = own or from_pretrained(transformers_library().AutoConfig, place, revision, "config")
-        sizes.check(kind, read, Path(place) / "config.json", weights, on)
+        stored = sum(file.stat().st_size for file in Path(place).glob("*.safetensors") if file.is_file())
+        sizes.check(kind, read, Path(place) / "config.json", weights, on, stored)
     more = {} if own is None else {"config": own}
     bars = transformers_library().utils.logging
     shown = bars.is_progress_bar_enabled()

@@ -9,25 +9,35 @@ from typing import Any
 
 import torch
 
-from loquent.errors import NotEnoughMemory, in_words, is_memory_error
+from loquent.errors import BadModel, NotEnoughMemory, in_words, is_memory_error
 from loquent.machine import memory
 from loquent.pretrained.folder import counts_layers, untrained
 
 SMALL = 1 << 30  # bytes; a network that needs less by a coarse upper bound is not estimated
+PACKED = 8  # bytes in memory for a stored byte, at most: float64 of int8
 DEEP = 64  # layers; of a deeper network a few layers are built, and the others are counted
 ROWS = ("vocab", "position", "n_ctx")  # names of numbers of rows, which are multiplied by one width
 NO_SIZE = ("_id", "_ids", "length", "labels", "seed", "window", "distance", "theta", "version")
 
 
-def check(kind: Any, config: Any, place: str | Path, dtype: torch.dtype, device: torch.device) -> None:
-    """Refuse a network that needs more memory than is free.
+def check(
+    kind: Any,
+    config: Any,
+    place: str | Path,
+    dtype: torch.dtype,
+    device: torch.device,
+    stored: int | None = None,
+) -> None:
+    """Refuse a network that needs more memory than is free, or far more than its weights have.
 
     Args:
         kind: an automatic class of transformers, or a class that is built from a config.
         config: the network's config.
         place: the file or the setting that gives it, for the error.
+        stored: bytes of the weights that are loaded into it; None if there are none.
 
     Raises:
+        BadModel: the weights have less than an eighth of what the network needs.
         NotEnoughMemory: the message names the largest sizes, the memory they need, and the free memory.
     """
     sizes = list(_sizes(config.to_dict()))
@@ -44,6 +54,11 @@ def check(kind: Any, config: Any, place: str | Path, dtype: torch.dtype, device:
             f"{place}: {_named(sizes)}: a network of these sizes needs {in_words(need)} in "
             f"{str(dtype).removeprefix('torch.')}, and {in_words(free)} are free. Choose a smaller model; if "
             "a size is wrong, correct it"
+        )
+    if stored is not None and need > SMALL + PACKED * stored:
+        raise BadModel(
+            f"{place}: {_named(sizes)}: a network of these sizes needs {in_words(need)}, but the weights "
+            f"have only {in_words(stored)}; they do not belong together. Get the model again"
         )
 
 

@@ -59,7 +59,7 @@ def _text(path: Path) -> str:
     try:
         with open_bytes(path) as file:
             raw = file.read(MOST_LINE + 1)
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise BadRow(f"this file cannot be read ({error})", file=path, line=1) from error
     if not raw or len(raw) > MOST_LINE:
         raise BadRow(f"a sheet must have 1 to {MOST_LINE:,} bytes", file=path, line=1)

@@ -98,6 +98,7 @@ HEADER = struct.pack(">IIBBBBB", 3, 2, 8, 2, 0, 0, 0)
             "unknown filter 9",
         ),
         (written(np.zeros((2, 2, 4), dtype=np.uint8), [0]), "transparent"),
+        (written(np.zeros((1, 4096, 3), dtype=np.uint8), [4]), "at most 512 x 512"),  # slow pixel by pixel
     ],
 )
 def test_a_damaged_or_unknown_png_file_is_an_error_that_says_why(data, why):

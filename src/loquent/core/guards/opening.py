@@ -12,12 +12,15 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO
 
 EXPANSION = 50  # decompressed bytes for each byte; texts have 3 to 20
 FREE = 1 << 23  # 8 MiB, decompressed whatever the size
 MOST_LINE = 1 << 24  # 16 MiB: bytes of a line
+PIECE = 1 << 20  # bytes that are read at a time
 MOST_WHOLE = 1 << 26  # 64 MiB: bytes of a file that is read as one piece
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)  # of an archive
 
@@ -34,7 +37,10 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self.inner.read(len(buffer))
+        try:
+            data = self.inner.read(min(len(buffer), PIECE))
+        except BROKEN as error:
+            raise OSError(str(error)) from error
         self.count += len(data)
         check_expansion(self.count, self.file.tell())
         buffer[: len(data)] = data
@@ -60,11 +66,40 @@ def open_bytes(path: Path) -> BinaryIO:
 
 def whole(path: Path, most: int = MOST_WHOLE) -> bytes:
     """The bytes of a file, decompressed; OSError where there are more than `most`."""
+    content = bytearray()
     with open_bytes(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise OSError(f"it has more than {most:,} bytes")
-    return content
+        while part := file.read(PIECE):  # to ask for `most` at once would take as much memory
+            content += part
+            if len(content) > most:
+                raise OSError(f"it has more than {most:,} bytes")
+    return bytes(content)
+
+
+def array(path: Path) -> Any:
+    """The array of a .npy file, mapped from disk; OSError if the file is none, or needs pickle."""
+    import numpy as np
+
+    check_regular(path)
+    with _numpy_errors():
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def arrays(path: Path) -> dict[str, Any]:
+    """The arrays of a .npz file by name; OSError if the file is none, or would decompress to too much."""
+    import numpy as np
+
+    check_archive(path)
+    with _numpy_errors(), np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+@contextmanager
+def _numpy_errors() -> Iterator[None]:
+    """One kind of error for all that numpy raises for a damaged header or a size that does not fit."""
+    try:
+        yield
+    except (*BROKEN, ValueError, TypeError, ArithmeticError, SyntaxError, TokenError, MemoryError) as error:
+        raise OSError(f"it is no file of numpy ({str(error)[:200]})") from error
 
 
 def member(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -80,7 +80,12 @@ def load(file: Path, what: str) -> Any:
     except ImportError as error:
         raise MissingExtra(what, "train") from error
     check(file)
-    tokenizer = Tokenizer.from_file(str(file))
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except BaseException as error:  # the check reads large files in part; the library raises Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise BadModel(f"{file} is not a tokenizer ({str(error)[:200]}); {ADVICE}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -23,14 +23,16 @@ LONGEST_TEXT = 4096  # characters of any other text, such as a pattern
 LONGEST_AFFIX = 64  # characters, written before or after each part of a word
 MOST_PARTS = 10_000  # values in all parts of the pipeline
 MOST_ADDED = 1 << 17  # added tokens
-WORD = 10_000  # characters of a word, with time quadratic in them
+WORD = 256  # characters of a word, with time cubic in them; released models have 100
 SPARSE = 1 << 16  # unused ids, at most, if they are more than the used ones
 PADDING = 1 << 20
+MOST_VARYING = 6  # parts that vary in one alternative of a pattern; released ones have 4
+RUN = 10_000  # characters of the texts on which patterns are tried
 LARGE = 1 << 20  # characters of a file
 PROBES = (
     "The quick brown fox jumps over 13 lazy dogs, doesn't it? " * 8,
     "a" * 2000, " " * 2000, "1" * 500, "aA1 .\n" * 300, "\n\t " * 300, "(" * 500,
-    "".join(map(chr, range(1, 1500))), "\ufdfa\u4e2d\u0130\U0001f600e\u0301" * 50,
+    "".join(map(chr, range(1, 1500))), "\ufdfa\u4e2d\u0130\U0001f600e\u0301" * 50, "", "a",
 )  # fmt: skip
 CHILDREN = ("normalizers", "pretokenizers", "processors", "decoders")
 QUANTIFIER = re.compile(r"[*+?]|\{\d+\}|\{\d*,\d*\}")
@@ -55,7 +57,11 @@ def outcome(read: Callable[[], str]) -> dict[str, Any]:
         text = read()
         tree = json.loads(text)
         check(tree)
-        probe(tokenizers.Tokenizer.from_str(text if len(text) < LARGE else json.dumps(_small(tree))))
+        made = tokenizers.Tokenizer.from_str(text if len(text) < LARGE else json.dumps(_small(tree)))
+        _check_stripping(made)
+        for pattern in _patterns({**tree, "model": None, "added_tokens": None}):
+            try_pattern(pattern)
+        probe(made)
     except MemoryError:
         raise
     except BaseException as error:  # tokenizers raises bare exceptions, and its Rust a PanicException
@@ -73,6 +79,8 @@ def check(tree: Any) -> None:
         raise Refused("it must hold a JSON object with a model")
     model = tree["model"]
     _check_vocabulary(model, tree.get("added_tokens") or [])
+    if model.get("dropout"):
+        raise Refused(f"model.dropout = {model['dropout']} makes encoding random; it must be null")
     parts = {name: tree.get(name) for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder")}
     _check_texts(parts)
     _check_texts({name: value for name, value in model.items() if name not in ("vocab", "merges")})
@@ -88,6 +96,9 @@ def check(tree: Any) -> None:
     _at_most("padding.pad_to_multiple_of", padding.get("pad_to_multiple_of"), PADDING)
     for pattern in _patterns(parts):
         check_pattern(pattern)
+    _check_unknown(model)
+    if any(part.get("type") == "Strip" and part.get("stop") for part in _parts(parts["decoder"])):
+        raise Refused("its decoder strips ends of tokens, which fails on shorter tokens; stop must be 0")
     _check_growth(
         "normalizer and pre_tokenizer", growth(parts["normalizer"]) * growth(parts["pre_tokenizer"]), GROWTH
     )
@@ -116,6 +127,8 @@ def growth(part: Any) -> float:
         return _longest_of_map(part.get("precompiled_charsmap"))
     if kind == "TemplateProcessing":
         return max(1.0, *(_copies(part.get(name)) for name in ("single", "pair")))
+    if kind in ("BPEDecoder", "CTC"):  # an empty text stands between all characters
+        return 1.0 if part.get("suffix", part.get("word_delimiter_token")) else 2.0
     factors = {"BertNormalizer": 3.0, "Metaspace": 2.0, "WordPiece": 2.0}
     if kind == "ByteLevel":
         return 8.0 if part.get("add_prefix_space", True) else 4.0
@@ -126,12 +139,14 @@ def check_pattern(pattern: str) -> None:
     """Check that a regular expression repeats nothing that varies itself, which can take exponential time.
 
     Raises:
-        Refused: it does, or calls parts of itself, or has a back reference.
+        Refused: it does, or calls parts of itself, or has a back reference, or one of its alternatives has
+            more than MOST_VARYING parts that vary.
     """
     if re.search(r"\\[gk][<']|\(\?[~(&R]|\(\*|\\[1-9]", pattern):
         raise Refused(f"the pattern {pattern[:60]!r} has a call, a condition or a back reference")
     pattern = pattern.replace(r"\r?\n", r"\n")  # the two forms of a line break cannot be confused
     varies = [False]  # whether each open group has a part that varies
+    counts = [(0, 0)]  # of such parts: the most in an earlier alternative of each open group, and in this one
     last = False  # whether the last item does
     i = 0
     while i < len(pattern):
@@ -144,26 +159,45 @@ def check_pattern(pattern: str) -> None:
         elif pattern[i] == "(":
             opening = re.compile(r"\((\?(<?[=!]|[a-zA-Z-]*[:)]|>|<\w+>|#[^)]*))?").match(pattern, i)
             i = opening.end() if opening else i + 1
-            varies += [] if pattern[i - 1] == ")" and opening and opening[0] != "(" else [False]
+            if pattern[i - 1] != ")" or not opening or opening[0] == "(":
+                varies.append(False)
+                counts.append((0, 0))
         elif pattern[i] == ")":
             last = varies.pop() if len(varies) > 1 else False
             varies[-1] |= last
+            if len(counts) > 1:
+                inner = max(counts.pop())
+                counts[-1] = counts[-1][0], counts[-1][1] + inner
             i += 1
         elif pattern[i] == "|":
             varies[-1], last, i = True, False, i + 1
+            counts[-1] = max(1, *counts[-1]), 0
         elif found:
             if last and found[0] != "?":
                 raise Refused(
                     f"the pattern {pattern[:60]!r} repeats a part that varies itself, which may take "
                     "exponential time"
                 )
-            varies[-1] = varies[-1] or not re.fullmatch(r"\{\d+\}", found[0])
+            variable = not re.fullmatch(r"\{\d+\}", found[0])
+            varies[-1] = varies[-1] or variable
+            counts[-1] = counts[-1][0], counts[-1][1] + variable
             i = found.end()
             if i < len(pattern) and pattern[i] in "?+":  # lazy or possessive
                 i += 1
             last = False
         else:
             last, i = False, i + 1
+    if max(map(max, counts)) > MOST_VARYING:
+        raise Refused(
+            f"the pattern {pattern[:60]!r} has more than {MOST_VARYING} parts that vary in one alternative"
+        )
+
+
+def try_pattern(pattern: str) -> None:
+    """Split long runs of characters by a pattern; the process's limits end a pattern that takes too long."""
+    split = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
+    for letter in dict.fromkeys("aA1. \n\u4e2d\u00e9" + pattern[:40]):
+        split.pre_tokenize_str(letter * RUN)
 
 
 def probe(tokenizer: Any) -> None:
@@ -208,13 +242,34 @@ def _check_vocabulary(model: dict[str, Any], added: list[Any]) -> None:
     longest = max((len(token) for token in (*tokens, *contents)), default=0)
     if longest > LONGEST_TOKEN:
         raise Refused(f"a token has {longest:,} characters; at most {LONGEST_TOKEN:,} are allowed")
-    if model.get("type") == "WordPiece" and model.get("unk_token") not in {*tokens, *contents}:
-        raise Refused(f"it has no token {model.get('unk_token')!r} for unknown words, which its model needs")
     ids = [*([] if pairs else vocabulary.values()), *(entry["id"] for entry in added)]
     known = len(tokens) + len(added)
     largest = max(ids, default=0)
     if largest > 2 * known + SPARSE:
         raise Refused(f"it has the id {largest:,} with only {known:,} tokens")
+
+
+def _check_unknown(model: dict[str, Any]) -> None:
+    """Refuse a WordPiece model, also of the old form without a type, that fails on an unknown word."""
+    is_pieces = model.get("type") == "WordPiece" or "max_input_chars_per_word" in model
+    if is_pieces and model.get("unk_token") not in (model.get("vocab") or {}):
+        raise Refused(f"it has no token {model.get('unk_token')!r} for unknown words, which its model needs")
+
+
+def _check_stripping(tokenizer: Any) -> None:
+    """Refuse added tokens of which one takes the spaces behind it, with which another begins."""
+    tokens = tokenizer.get_added_tokens_decoder().values()
+    for normalized in (False, True):
+        group = [token for token in tokens if token.normalized == normalized]
+        if not any(token.rstrip for token in group):
+            continue
+        change = tokenizer.normalizer.normalize_str if normalized and tokenizer.normalizer else str
+        starts = [token.content for token in group if change(token.content)[:1].isspace()]
+        if starts:
+            raise Refused(
+                f"the added token {starts[0]!r:.60} begins with a space, and another takes the spaces "
+                "behind it"
+            )
 
 
 def _check_texts(part: Any) -> None:
@@ -251,14 +306,18 @@ def _at_most(name: str, value: Any, most: int) -> None:
 
 
 def _patterns(part: Any) -> Iterator[str]:
+    yield from (inner["Regex"] for inner in _parts(part) if isinstance(inner.get("Regex"), str))
+
+
+def _parts(part: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a part of the file."""
     stack = [part]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
-            if isinstance(value.get("Regex"), str):
-                yield value["Regex"]
+            yield value
             stack.extend(value.values())
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             stack.extend(value)
 
 

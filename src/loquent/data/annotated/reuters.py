@@ -11,7 +11,6 @@ import html
 import re
 import warnings
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
@@ -73,7 +72,7 @@ def read(path: Path) -> dict[str, Placed]:
 def _sgml(file: Path) -> Iterator[tuple[str, int, Fields]]:
     try:
         raw = opening.whole(file)
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise BadRow(f"this file cannot be read ({error}); get a new copy of it", file=file) from error
     if not raw.lstrip().startswith(b"<!DOCTYPE lewis"):
         why = (

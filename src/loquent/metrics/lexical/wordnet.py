@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -51,9 +52,10 @@ class WordNet:
 
     def __init__(self, path: Path) -> None:
         read = _reader(path)
-        self._index = {part: _index(read(f"index.{part}")) for part in PARTS}
-        self._data = {part: read(f"data.{part}") for part in PARTS}
-        self._exceptions = {part: _exceptions(read(f"{part}.exc")) for part in PARTS}
+        with _named(path):
+            self._index = {part: _index(read(f"index.{part}")) for part in PARTS}
+            self._data = {part: read(f"data.{part}") for part in PARTS}
+            self._exceptions = {part: _exceptions(read(f"{part}.exc")) for part in PARTS}
         self.synonyms = lru_cache(maxsize=1 << 16)(self._synonyms)
 
     def _synonyms(self, word: str) -> frozenset[str]:
@@ -146,10 +148,20 @@ def exceptions(setting: str) -> dict[str, str]:
             "Install WordNet, or name its folder or zip"
         )
     read, bases = _reader(path), dict[str, str]()
-    for part in ("adj", "adv", "noun", "verb"):
-        for form, base in _exceptions(read(f"{part}.exc")).items():
-            bases[form] = base[0]
+    with _named(path):
+        for part in ("adj", "adv", "noun", "verb"):
+            for form, base in _exceptions(read(f"{part}.exc")).items():
+                bases[form] = base[0]
     return bases
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """BadSetting with the path where a file cannot be read or is not as WordNet's."""
+    try:
+        yield
+    except (OSError, ValueError, IndexError) as error:
+        raise BadSetting(f"wordnet = {str(path)!r}: it cannot be read ({error}); get it again") from error
 
 
 def _files(path: Path) -> dict[str, str]:

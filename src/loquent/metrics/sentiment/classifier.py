@@ -159,9 +159,7 @@ class Classifier:
             OSError, ValueError, KeyError: a file is missing, damaged or something else.
         """
         head = json_files.loads(opening.whole(folder / "classifier.json"))
-        opening.check_archive(folder / "arrays.npz")
-        with np.load(folder / "arrays.npz", allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = opening.arrays(folder / "arrays.npz")
         features: Features
         if head["kind"] == WordNgrams.kind:
             features = WordNgrams({word: i for i, word in enumerate(head["vocabulary"], 1)}, arrays["codes"])

@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import json
 import shutil
-import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -198,7 +197,7 @@ def _cached(folder: Path) -> Classifier | None:
     """The classifier in the cache; None if there is none or its files are damaged."""
     try:
         return Classifier.load(folder)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

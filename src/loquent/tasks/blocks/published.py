@@ -8,14 +8,13 @@ A file is named `<appearance>_<start>_<split>.json`, for example `tower_flipit_d
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from loquent.core.guards.json_files import MOST_BYTES, BadJson, loads, shown
-from loquent.core.guards.opening import open_bytes
+from loquent.core.guards.opening import whole
 from loquent.core.values import digest
 from loquent.errors import BadRow, ProgramError
 from loquent.tasks.blocks.board import EMPTY_BOARD, Board, board_from_json, is_tower_board
@@ -207,11 +206,9 @@ def _name(file: Path) -> tuple[str, bool]:
 
 def _content(file: Path) -> bytes:
     try:
-        with open_bytes(file) as stream:
-            content = stream.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        return whole(file, MOST_BYTES)
+    except OSError as error:
         raise BadRow(f"it cannot be read ({error})", file=file) from None
-    return content
 
 
 def _statement(key: str, entry: Any, appearance: str, start: str) -> Statement:

@@ -53,7 +53,7 @@ def load(options: Options) -> Splits:
 
 
 def _read(path: Path) -> Splits:
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():  # a pipe or a device may have no end
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     if path.is_file():
         return with_validation(split_by_id(_rows(path, _kind(path))))

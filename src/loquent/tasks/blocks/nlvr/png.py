@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CHANNELS = {2: 3, 6: 4}  # the colour types RGB and RGBA
-LARGEST = 4096  # pixels of width and height
+LARGEST = 512  # pixels of width and height; a picture of NLVR has 400 x 100
 NONE, SUB, UP, AVERAGE, PAETH = range(5)  # the filters of a row
 
 

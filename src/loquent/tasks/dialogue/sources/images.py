@@ -77,9 +77,8 @@ def _read(path: Path, split: str, count: int) -> NDArray[np.float32]:
         if file is None:
             raise BadSetting(f"images = {str(path)!r}: there is no {names[0]}.npy; {ADVICE}")
         try:  # mapped, so that a header that claims more than the file has takes no memory
-            stored = np.load(file, mmap_mode="r", allow_pickle=False)
-            return _checked(stored, str(file), count, file)
-        except (ValueError, OSError, EOFError, SyntaxError, MemoryError, RecursionError) as error:
+            return _checked(opening.array(file), str(file), count, file)
+        except OSError as error:
             raise BadSetting(f"{file}: it is not an array of numbers ({error}); {ADVICE}") from error
     try:
         import h5py

@@ -7,14 +7,13 @@ lists. v0.5, as ILQL's release uses it, is a list of dialogues with a `caption` 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import is_number, shown
-from loquent.core.guards.opening import open_bytes
+from loquent.core.guards.opening import whole
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits, with_validation
@@ -37,7 +36,7 @@ def splits(path: Path, progress: str = "") -> Splits:
         BadRow: a file cannot be read, or a dialogue is bad; names file and place.
         BadSetting: there is no file at the path, or no progress for a split.
     """
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     files = {"train": path} if path.is_file() else _files(path)
     found = {split: _rows(split, file, progress) for split, file in files.items()}
@@ -165,10 +164,6 @@ def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | N
 
 def _bytes(path: Path) -> bytes:
     try:
-        with open_bytes(path) as file:
-            content: bytes = file.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        return whole(path, MOST_BYTES)
+    except OSError as error:
         raise BadRow(f"this file cannot be read ({error})", file=path) from error
-    if len(content) > MOST_BYTES:
-        raise BadRow(f"this file has more than {MOST_BYTES:,} bytes", file=path)
-    return content

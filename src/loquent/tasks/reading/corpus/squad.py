@@ -7,7 +7,6 @@ have a `text` and an `answer_start` in characters.
 from __future__ import annotations
 
 import warnings
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import MOST_BYTES, shown
-from loquent.core.guards.opening import open_bytes
+from loquent.core.guards.opening import whole
 from loquent.core.settings import Remark
 from loquent.data.annotated import placed
 from loquent.data.sources import draw_of
@@ -177,7 +176,6 @@ def _question(item: Item) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        with open_bytes(path) as file:
-            return file.read(MOST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        return whole(path, MOST_BYTES)
+    except OSError as error:
         raise BadRow(f"this file cannot be read ({type(error).__name__}: {error})", file=path) from error
