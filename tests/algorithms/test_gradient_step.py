@@ -8,11 +8,11 @@ from torch import nn
 
 from loquent.algorithms.imitation.supervised import Config as Supervised
 from loquent.algorithms.policy_gradient.trpo import Config as TRPO
-from loquent.algorithms.shared.gradient_step import GradientStep, Loss
-from loquent.algorithms.shared.optimization import Means, trainable
-from loquent.algorithms.shared.step_settings import StepSettings, step_size
+from loquent.core.algorithm import StepSettings, step_size
 from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, trainable
 
 
 @dataclass

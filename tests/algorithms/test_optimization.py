@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.algorithms.shared.optimization import (
+from loquent.core.seeding import Key
+from loquent.errors import LoquentError
+from loquent.pretrained.learning.optimization import (
     Means,
     adamw,
     clip_gradients,
@@ -15,8 +17,6 @@ from loquent.algorithms.shared.optimization import (
     state_by_name,
     trainable,
 )
-from loquent.core.seeding import Key
-from loquent.errors import LoquentError
 
 
 def linear():

@@ -8,7 +8,6 @@ import torch
 
 import small_encoder
 from loquent.algorithms.asking.optimizing import Adam
-from loquent.algorithms.shared.optimization import trainable
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
@@ -21,6 +20,7 @@ from loquent.models.asking.network import log_probabilities, values
 from loquent.models.asking.noisy import Noisy, noise, uniform
 from loquent.models.asking.pointer import answer_loss, best_spans
 from loquent.models.asking.settings import NetworkSettings
+from loquent.pretrained.learning.optimization import trainable
 from loquent.tasks.reading.task import Reading
 
 SMALL = {

@@ -13,13 +13,6 @@ from typing import Any, cast
 
 import torch
 
-from loquent.algorithms.shared.optimization import (
-    adamw,
-    clip_gradients,
-    load_by_name,
-    state_by_name,
-    trainable,
-)
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import atomic, saved_state
@@ -33,6 +26,13 @@ from loquent.preferences.measuring import Quality, Scored, quality
 from loquent.preferences.pairs import Division, Pairs, divided
 from loquent.preferences.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, dropping, evaluating, save
+from loquent.pretrained.learning.optimization import (
+    adamw,
+    clip_gradients,
+    load_by_name,
+    state_by_name,
+    trainable,
+)
 
 FORMAT = 1
 TOKENS = 8192  # of a forward pass without gradients

@@ -24,7 +24,6 @@ from loquent.algorithms.asking.answers import Answers
 from loquent.algorithms.asking.dqn import check_fits
 from loquent.algorithms.asking.optimizing import Adam
 from loquent.algorithms.asking.settings import A2CSettings
-from loquent.algorithms.shared.optimization import Means, Parameters, trainable
 from loquent.core.agent import Agent
 from loquent.core.algorithm import TurnAlgorithm
 from loquent.core.episode import Episode
@@ -34,6 +33,7 @@ from loquent.files import saved_state
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.network import log_probabilities
 from loquent.models.tokens.turns import TurnBatch
+from loquent.pretrained.learning.optimization import Means, Parameters, trainable
 
 START = Key(0, ("algorithm",))
 PER_STEP = ("policy/loss", "policy/entropy", "critic/loss", "answer/loss", "gradient/norm")

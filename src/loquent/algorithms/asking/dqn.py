@@ -25,7 +25,6 @@ from loquent.algorithms.asking.episodes import steps_of, stops_of
 from loquent.algorithms.asking.optimizing import Adam
 from loquent.algorithms.asking.replay import Drawn, Prioritized, Queues, Replay
 from loquent.algorithms.asking.settings import DQNSettings
-from loquent.algorithms.shared.optimization import Means, trainable
 from loquent.core.agent import Agent
 from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
@@ -37,6 +36,7 @@ from loquent.machine.memory import bytes_of_arrays
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.inputs import Situation
 from loquent.models.asking.network import Network, values
+from loquent.pretrained.learning.optimization import Means, trainable
 
 START = Key(0, ("algorithm",))
 EVERYTHING = (-math.inf, math.inf)

@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from loquent.algorithms.shared.optimization import Parameters, adamw, load_by_name, state_by_name
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import saved_state
 from loquent.models.asking.network import Network
+from loquent.pretrained.learning.optimization import Parameters, adamw, load_by_name, state_by_name
 
 
 class Adam:

@@ -57,7 +57,7 @@ class Cloning(Learner):
                 loss = negative_log_likelihood(logits, actions[rows])
                 model.policy.optimizer.zero_grad()
                 loss.backward()
-                torch.nn.utils.clip_grad_norm_(model.policy.parameters(), config.gradient_norm)
+                torch.nn.utils.clip_grad_norm_(model.policy.parameters(), config.max_grad_norm)
                 model.policy.optimizer.step()
                 losses.append(loss.item())
                 hits.append((logits.argmax(-1) == actions[rows]).float().mean().item())

@@ -15,7 +15,7 @@ from loquent.errors import BadCheckpoint, LoquentError
 from loquent.machine import parallel
 
 if TYPE_CHECKING:
-    from loquent.algorithms.shared.step_settings import StepSettings
+    from loquent.core.algorithm import StepSettings
 
 Parameters = dict[str, nn.Parameter]
 

@@ -15,7 +15,12 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
-from loquent.algorithms.shared.optimization import (
+from loquent.core.algorithm import StepSettings, step_size
+from loquent.core.seeding import Key, borrowed
+from loquent.files import saved_state
+from loquent.machine import parallel
+from loquent.pretrained import dropping
+from loquent.pretrained.learning.optimization import (
     Means,
     Parameters,
     clip_gradients,
@@ -23,11 +28,6 @@ from loquent.algorithms.shared.optimization import (
     make_optimizer,
     state_by_name,
 )
-from loquent.algorithms.shared.step_settings import StepSettings, step_size
-from loquent.core.seeding import Key, borrowed
-from loquent.files import saved_state
-from loquent.machine import parallel
-from loquent.pretrained import dropping
 
 
 class Minibatch(Protocol):
