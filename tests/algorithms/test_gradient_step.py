@@ -99,6 +99,18 @@ def test_a_schedule_counts_gradient_steps(schedule, rates):
     assert taken == rates
 
 
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_a_warm_up_can_be_a_share_of_the_run(schedule):
+    share = Supervised(schedule=schedule, learning_rate=1.0, warmup=0.25, minibatch=8)
+    steps = replace(share, warmup=3, total_steps=12)
+    whole = share.for_run(updates=4, episodes=20)
+    assert [step_size(i, whole) for i in range(14)] == [step_size(i, steps) for i in range(14)]
+    assert [step_size(i, whole) for i in range(3)] == [1 / 3, 2 / 3, 1.0]
+    assert "warmup = 0.25 with total_steps = 0" in share.spread_over_run()
+    with pytest.raises(BadSetting, match="outside a run"):
+        step_size(0, share)
+
+
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])
 def test_a_schedule_without_an_end_spans_the_run(schedule):
     """transformers.Trainer: the rate falls until the last of epochs x steps, and is above 0 there."""

@@ -55,18 +55,17 @@ class AlgorithmConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepSettings(AlgorithmConfig):
-    """Settings of gradient steps; base of the settings of all learners that take them."""
+class RateSettings(AlgorithmConfig):
+    """Learning rate, its schedule in gradient steps, and clipping; base of all learners that take steps.
+
+    Source of the cosine decay: Loshchilov and Hutter, arXiv:1608.03983.
+    """
 
     learning_rate: float = setting(
         1e-5,
         "peak learning rate; 1e-3 suits small models trained from scratch",
         source="2210.01241 sec. B.3.1",
         low=0.0,
-    )
-    optimizer: str = setting("adamw", "the optimizer; weight_decay counts for adamw only", choices=OPTIMIZERS)
-    weight_decay: float = setting(
-        0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0
     )
     max_grad_norm: float | None = setting(
         1.0, "largest norm of the gradient; none: no clipping", source="transformers, Trainer", low=0.0
@@ -76,7 +75,12 @@ class StepSettings(AlgorithmConfig):
         "learning rate after the warm-up: constant, or linear or cosine decay to `floor`",
         choices=SCHEDULES,
     )
-    warmup: int = setting(0, "gradient steps of linear warm-up from 0", low=0)
+    warmup: float = setting(
+        0.0,
+        "gradient steps of linear warm-up from 0; below 1: their share of total_steps",
+        source="transformers, warmup_steps",
+        low=0.0,
+    )
     total_steps: int = setting(
         0,
         "gradient step at which the decay reaches `floor`; 0: the last one of the run",
@@ -93,18 +97,28 @@ class StepSettings(AlgorithmConfig):
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.schedule == "constant":
+        if not self._spans_run:
             return
         if 0 < self.total_steps <= self.warmup:
             raise BadSetting(
                 f"Config.total_steps = {self.total_steps} with schedule = {self.schedule!r}; set it above "
-                f"warmup = {self.warmup}, to the gradient steps of the run, or to 0 for the whole run"
+                f"warmup = {self.warmup:g}, to the gradient steps of the run, or to 0 for the whole run"
             )
         if not self.total_steps and not self.steps_of_update(1):
             raise BadSetting(
-                f"Config.total_steps = 0 with schedule = {self.schedule!r}; the number of turns decides how "
+                f"Config.total_steps = 0 with {self._schedule}; the number of turns decides how "
                 "many gradient steps an update has, so set total_steps to those of the run"
             )
+
+    @property
+    def _spans_run(self) -> bool:
+        """Whether the learning rate depends on `total_steps`."""
+        return self.schedule != "constant" or 0 < self.warmup < 1
+
+    @property
+    def _schedule(self) -> str:
+        share = f" and warmup = {self.warmup:g}" if 0 < self.warmup < 1 else ""
+        return f"schedule = {self.schedule!r}{share}"
 
     def steps_of_update(self, episodes: int) -> int:
         """The gradient steps of an update from so many episodes of one row; 0: something else decides."""
@@ -112,9 +126,10 @@ class StepSettings(AlgorithmConfig):
 
     def for_run(self, updates: int, episodes: int) -> Self:
         """The settings with the gradient steps of the run as `total_steps`, if it is 0 and needed."""
-        if self.schedule == "constant" or self.total_steps:
+        if self.total_steps or not self._spans_run:
             return self
-        return replace(self, total_steps=max(updates * self.steps_of_update(episodes), self.warmup + 1))
+        least = int(self.warmup) + 1
+        return replace(self, total_steps=max(updates * self.steps_of_update(episodes), least))
 
     def idle(self, updates: int, episodes: int) -> str:
         """Why the learning rate is 0 before the last update, as a sentence; "" if it is not, or unknown."""
@@ -131,23 +146,34 @@ class StepSettings(AlgorithmConfig):
 
     def spread_over_run(self) -> str:
         """Which settings are a schedule over all updates, as a phrase for errors; "" if none is."""
-        if self.schedule == "constant" or self.total_steps:
+        if self.total_steps or not self._spans_run:
             return ""
-        return f"schedule = {self.schedule!r} with total_steps = 0 (the rate falls over the whole run)"
+        return f"{self._schedule} with total_steps = 0 (the rate depends on the length of the run)"
 
 
-def step_size(step: int, settings: StepSettings) -> float:
+@dataclass(frozen=True, kw_only=True)
+class StepSettings(RateSettings):
+    """Settings of gradient steps with a choice of the optimizer."""
+
+    optimizer: str = setting("adamw", "the optimizer; weight_decay counts for adamw only", choices=OPTIMIZERS)
+    weight_decay: float = setting(
+        0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0
+    )
+
+
+def step_size(step: int, settings: RateSettings) -> float:
     """The learning rate of gradient step `step`, from 0; BadSetting if the schedule has no end."""
-    peak, warmup, total = settings.learning_rate, settings.warmup, settings.total_steps
+    peak, total = settings.learning_rate, settings.total_steps
+    if reason := settings.spread_over_run():
+        raise BadSetting(
+            f"{reason} outside a run; set total_steps to the number of gradient steps, or take "
+            "Config.for_run(updates, episodes)"
+        )
+    warmup = int(settings.warmup * total if settings.warmup < 1 else settings.warmup)
     if step < warmup:
         return peak * (step + 1) / warmup
     if settings.schedule == "constant":
         return peak
-    if not total:
-        raise BadSetting(
-            f"Config.total_steps = 0 with schedule = {settings.schedule!r} outside a run; set it to the "
-            "number of gradient steps, or take Config.for_run(updates, episodes)"
-        )
     if settings.schedule == "linear":
         share = max(0, total - step) / (total - warmup)
     else:

@@ -1,6 +1,7 @@
 """Cloning over actions: the policy network imitates a teacher by likelihood, without rewards.
 
-The network is that of the other learners of Stable-Baselines3.
+The network is that of the other learners of Stable-Baselines3. So is the optimizer, with the library's
+schedule; its state is saved with theirs. So the gradient step is here and not `GradientStep`.
 """
 
 from __future__ import annotations
