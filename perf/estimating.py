@@ -42,7 +42,11 @@ REVIEWS = ("task.limit=60", "decoding.max_new_tokens=24", "metrics={diversity: {
 ONE_STEP = ("algorithm.epochs=1", "algorithm.minibatch=32")
 STEPS = {
     "reviews_a2c": (),
-    "reviews_trpo": ("algorithm.critic_minibatch=32", "algorithm.critic_epochs=1", "algorithm.iterations=3"),
+    "reviews_trpo": (
+        "algorithm.critic_minibatch=32",
+        "algorithm.critic_epochs=1",
+        "algorithm.conjugate_steps=3",
+    ),
 }
 
 

@@ -34,7 +34,7 @@ LEARNERS = {
     "nlpo, no mask": (NLPO, {**WITH_VALUES, **ONE_STEP, "top_p": 1.0}),
     "a2c": (A2C, {**WITH_VALUES, "optimizer": "adamw"}),
     "trpo": (TRPO, {"beta": BETA, "normalize_advantages": False, "learning_rate": 1e-2,
-                    "critic_minibatch": DRAWS, "critic_epochs": 2, "iterations": 8}),
+                    "critic_minibatch": DRAWS, "critic_epochs": 2, "conjugate_steps": 8}),
     "grpo, kl in the reward": (GRPO, {"beta": BETA, "kl": "reward", "deviation": "none",
                                       "learning_rate": 1e-2}),
     "grpo, corrected k3 in the loss": (GRPO, {"beta": BETA, "deviation": "none", "learning_rate": 1e-2}),

@@ -15,7 +15,6 @@ from torch.utils._pytree import tree_flatten
 
 from loquent import recipes
 from loquent.agents.scripted import Random
-from loquent.algorithms.shared import optimization
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.core import episode, registry
@@ -24,6 +23,7 @@ from loquent.errors import BadCheckpoint
 from loquent.files.run_folder import RunFolder
 from loquent.models.values.perturb import added
 from loquent.pretrained import DTYPES
+from loquent.pretrained.learning import optimization
 from loquent.rollout.loop import games, play
 from loquent.training.checkpoint import load
 from loquent.training.train import train

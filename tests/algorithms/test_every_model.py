@@ -25,7 +25,7 @@ ON_POLICY = {
     "ppo": STEPS,
     "nlpo": {**STEPS, "top_p": 0.7, "mu": 2},
     "a2c": {"learning_rate": 3e-3},
-    "trpo": {"learning_rate": 3e-3, "critic_epochs": 1, "critic_minibatch": 6, "iterations": 4},
+    "trpo": {"learning_rate": 3e-3, "critic_epochs": 1, "critic_minibatch": 6, "conjugate_steps": 4},
     "grpo": STEPS,
     "rloo": STEPS,
 }

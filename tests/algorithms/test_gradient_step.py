@@ -8,11 +8,11 @@ from torch import nn
 
 from loquent.algorithms.imitation.supervised import Config as Supervised
 from loquent.algorithms.policy_gradient.trpo import Config as TRPO
-from loquent.algorithms.shared.gradient_step import GradientStep, Loss
-from loquent.algorithms.shared.optimization import Means, trainable
-from loquent.algorithms.shared.step_settings import StepSettings, step_size
+from loquent.core.algorithm import StepSettings, step_size
 from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, trainable
 
 
 @dataclass
@@ -97,6 +97,18 @@ def test_a_schedule_counts_gradient_steps(schedule, rates):
         taken.append((before - module.weight.item()) / 4.0)
         assert step.rate == taken[-1]
     assert taken == rates
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_a_warm_up_can_be_a_share_of_the_run(schedule):
+    share = Supervised(schedule=schedule, learning_rate=1.0, warmup=0.25, minibatch=8)
+    steps = replace(share, warmup=3, total_steps=12)
+    whole = share.for_run(updates=4, episodes=20)
+    assert [step_size(i, whole) for i in range(14)] == [step_size(i, steps) for i in range(14)]
+    assert [step_size(i, whole) for i in range(3)] == [1 / 3, 2 / 3, 1.0]
+    assert "warmup = 0.25 with total_steps = 0" in share.spread_over_run()
+    with pytest.raises(BadSetting, match="outside a run"):
+        step_size(0, share)
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])

@@ -6,17 +6,19 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.algorithms.shared.optimization import (
+from loquent.core.algorithm import RateSettings
+from loquent.core.seeding import Key
+from loquent.errors import LoquentError
+from loquent.pretrained.learning.optimization import (
     Means,
     adamw,
     clip_gradients,
+    lazy_adamw,
     load_by_name,
     minibatches,
     state_by_name,
     trainable,
 )
-from loquent.core.seeding import Key
-from loquent.errors import LoquentError
 
 
 def linear():
@@ -156,3 +158,39 @@ def test_means_weigh_by_entries():
     means.greatest("most", torch.tensor([1.0, 5.0]))
     means.greatest("most", torch.tensor([4.0]))
     assert means.logged() == {"a": 3.0, "b": 0.5, "most": 5.0}  # not (2 + 6) / 2
+
+
+def test_rows_that_a_batch_does_not_read_and_their_moments_stay_as_they_are():
+    """The rows are those of PyTorch's SparseAdam to the bit, dense parameters those of AdamW."""
+    ours, theirs = ([torch.nn.Parameter(torch.linspace(-1, 1, n)) for n in (12, 3)] for _ in range(2))
+    for table, _ in (ours, theirs):
+        table.data = table.data.view(6, 2)
+    named = dict(zip(("table", "bias"), ours))
+    lazy = lazy_adamw(named, RateSettings(learning_rate=0.1))
+    others = torch.optim.SparseAdam(theirs[:1], lr=0.1), torch.optim.AdamW(theirs[1:], 0.1, weight_decay=0.0)
+    for read in ([0, 3, 3], [3, 5], [0]):
+        for table, bias in (ours, theirs):
+            table.grad = bias.grad = None
+            rows = torch.nn.functional.embedding(torch.tensor(read), table, sparse=True)
+            ((rows**3).sum() + (bias**2).sum()).backward()
+        lazy.step()
+        for optimizer in others:
+            optimizer.step()
+        assert torch.equal(ours[0], theirs[0])
+        assert torch.equal(ours[1], theirs[1])
+    state = state_by_name(lazy, named)
+    assert torch.equal(state["table"]["exp_avg"].abs().sum(1) > 0, torch.tensor([1, 0, 0, 1, 0, 1]).bool())
+    again = lazy_adamw(named, RateSettings(learning_rate=0.1))
+    load_by_name(again, named, state)
+    assert all(torch.equal(again.state[p][key], value) for p in ours for key, value in lazy.state[p].items())
+
+
+def test_the_norm_of_a_sparse_gradient_is_that_of_the_dense_one():
+    norms, gradients = [], []
+    for sparse in (True, False):
+        table = torch.nn.Parameter(torch.ones(4, 2))
+        torch.nn.functional.embedding(torch.tensor([1, 1, 3]), table, sparse=sparse).sum().backward()
+        norms.append(clip_gradients({"table": table}, 1.0))
+        gradients.append(table.grad.to_dense())
+    assert norms == pytest.approx([math.sqrt(10)] * 2)  # twice 2 and twice 1
+    assert torch.equal(*gradients)

@@ -9,10 +9,10 @@ from letters import actor, gradients, one_update, padded, parameters, ratio_erro
 from loquent.algorithms.policy_gradient.actor_critic import penalised
 from loquent.algorithms.policy_gradient.on_policy import divergence
 from loquent.algorithms.policy_gradient.ppo import PPO, Config
-from loquent.algorithms.shared.optimization import trainable
 from loquent.errors import BadSetting
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
+from loquent.pretrained.learning.optimization import trainable
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
 DECODINGS = [

@@ -175,13 +175,17 @@ def test_every_situation_tells_what_stopping_there_earns(tmp_path):
         Trainer(recipes.load(file))
 
 
-def test_the_learning_rate_falls_to_a_tenth(tmp_path):
-    trainer = Trainer(recipes.load(write(tmp_path, algorithm={"anneal": True}, training={"updates": 3})))
-    rates = []
+@pytest.mark.parametrize("answers", [0, 8])
+def test_the_learning_rate_falls_to_a_tenth_by_gradient_steps(answers, tmp_path):
+    falling = {"schedule": "linear", "floor": 0.1, "learning_starts": 1, "answers": answers}
+    trainer = Trainer(recipes.load(write(tmp_path, algorithm=falling, training={"updates": 3})))
+    learner, steps = trainer.algorithm, 3 * trainer.recipe.config.steps_of_update(0)
     for _ in range(3):
-        trainer.update()
-        rates.append(trainer.algorithm.optimizer.optimizer.param_groups[0]["lr"])
-    assert rates == pytest.approx([0.004, 0.004 * 0.7, 0.004 * 0.4])
+        logs = trainer.update()
+    taken = learner.learned + learner.answered
+    assert logs["learning_rate"] == pytest.approx(0.004 * (1 - 0.9 * (taken - 1) / steps))
+    assert 0.8 * steps < taken == learner.gradient.steps <= steps
+    assert learner.gradient.optimizer.param_groups[0]["lr"] == logs["learning_rate"]
 
 
 def test_i_19_noise_is_drawn_again_for_each_act_and_each_network_of_a_gradient_step(tmp_path, monkeypatch):
@@ -221,7 +225,7 @@ EXTRAS = {
     "answers": 2,
     "width": 4,
     "hidden": 4,
-    "target_every": 5,
+    "target_every": 6,
 }
 
 
@@ -270,7 +274,7 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
 
 
 OTHERS = [
-    {"draws": "uniform", "history": True, "bounded": True, "every_stop": True, "anneal": True},
+    {"draws": "uniform", "history": True, "bounded": True, "every_stop": True, "schedule": "linear"},
     {"draws": "queues"},
 ]
 

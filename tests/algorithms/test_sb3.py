@@ -242,7 +242,7 @@ def test_it_learns_to_tell_vowels(tmp_path, kind):
         "sb3/double_dqn": {"learning_rate": 5e-3, "replay": 2000, "minibatch": 32, "explore_share": 0.5}
     }.get(kind, {"learning_rate": 1e-2})
     if kind == "sb3/trpo":
-        longer |= {"target_kl": 0.05, "steps": 48, "rollout": 24}
+        longer |= {"radius": 0.05, "steps": 48, "rollout": 24}
     made = written(
         tmp_path,
         kind,

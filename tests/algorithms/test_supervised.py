@@ -14,7 +14,7 @@ from letters import TASK, actor, episodes, gradients, padded, parameters, same, 
 from loquent.agents.scripted import Expert
 from loquent.algorithms.imitation import supervised
 from loquent.algorithms.imitation.supervised import Config, Supervised
-from loquent.algorithms.shared.step_settings import step_size
+from loquent.core.algorithm import step_size
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.score.tokens import action_scores

@@ -10,12 +10,12 @@ from letters import actor, one_update, parameters, same, scored
 from loquent.algorithms.policy_gradient import trpo
 from loquent.algorithms.policy_gradient.on_policy import of
 from loquent.algorithms.policy_gradient.trpo import TRPO, Config
-from loquent.algorithms.shared.optimization import trainable
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting, LoquentError
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.fisher import Fisher, action_logits, mean_kl
+from loquent.pretrained.learning.optimization import trainable
 
 TINY = {"width": 8, "dtype": torch.float64}
 
@@ -110,7 +110,7 @@ def test_fisher_vector_products_are_those_of_the_dense_matrix():
 @pytest.mark.parametrize("orthogonal", [True, False])
 @pytest.mark.parametrize("decoding", [None, Decoding(max_new_tokens=6, top_k=4, temperature=0.7)])
 def test_the_step_is_that_of_the_dense_fisher_matrix(decoding, orthogonal):
-    config = Config(iterations=300, normalize_advantages=False, orthogonal=orthogonal)
+    config = Config(conjugate_steps=300, normalize_advantages=False, orthogonal=orthogonal)
     algorithm, model, batch = collected(config, decoding=decoding)
     own = list(trainable(policy=model.policy).values())
     loss = -algorithm.loss(model, batch)["total"].mean()
@@ -213,7 +213,7 @@ def test_small_steps_of_16_bits_add_up():
 
 def test_the_preset_is_the_released_code():
     config = Config(**trpo.PRESETS["rl4lms"])
-    assert (config.radius, config.iterations, config.damping) == (0.01, 15, 0.1)
+    assert (config.radius, config.conjugate_steps, config.damping) == (0.01, 15, 0.1)
     assert (config.shrink, config.searches, config.critic_epochs) == (0.8, 10, 10)
     assert (config.learning_rate, config.gamma, config.lam) == (1e-3, 0.99, 0.95)
 

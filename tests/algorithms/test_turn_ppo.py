@@ -10,9 +10,9 @@ import torch
 from loquent import recipes
 from loquent.agents.turns import StopForcing, TurnAgent
 from loquent.algorithms.policy_gradient.turn_ppo import Config, TurnPPO, advantages, by_episode
-from loquent.algorithms.shared.step_settings import step_size
 from loquent.core import episode
 from loquent.core.actions import Texts, bitset
+from loquent.core.algorithm import step_size
 from loquent.core.options import dump
 from loquent.core.seeding import Key
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec

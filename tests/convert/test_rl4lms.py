@@ -581,11 +581,16 @@ def test_a2c_keeps_its_defaults_and_its_optimizer(tmp_path):
 def test_trpo_keeps_its_trust_region(tmp_path):
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: trpo")
     config = converted(tmp_path, text)[1].config
-    assert (config.radius, config.iterations, config.damping, config.critic_epochs) == (0.01, 15, 0.1, 10)
+    assert (config.radius, config.conjugate_steps, config.damping, config.critic_epochs) == (
+        0.01,
+        15,
+        0.1,
+        10,
+    )
     assert config.learning_rate == 1e-3
     more = "n_steps: 48, target_kl: 0.02, cg_max_steps: 7, line_search_max_iter: 4, batch_size: 96"
     config = converted(tmp_path, text.replace("n_steps: 48", more))[1].config
-    assert (config.radius, config.iterations, config.searches) == (0.02, 7, 4)
+    assert (config.radius, config.conjugate_steps, config.searches) == (0.02, 7, 4)
     assert config.critic_minibatch > 1
     with pytest.raises(BadSetting, match="computed from all tokens"):
         converted(tmp_path, text.replace("n_steps: 48", "n_steps: 48, sub_sampling_factor: 3"))

@@ -25,13 +25,13 @@ def test_where_a_minibatch_takes_long_bytes_are_measured_without_repetitions_and
 
     def recorded(trainer, rows, *, counting):
         config = trainer.algorithm.config
-        measured.append((counting, config.iterations, config.searches, config.critic_epochs))
+        measured.append((counting, config.conjugate_steps, config.searches, config.critic_epochs))
         return measure(trainer, rows, counting=counting)
 
     monkeypatch.setattr(language_models, "measure", recorded)
     monkeypatch.setattr(language_models, "PATIENCE", 0.0)
     recipe = recipes.load("reviews_trpo", ["metrics={}", "rewards={lexicon: 1.0}"], profile="smoke")
-    full = (recipe.config.iterations, recipe.config.searches, recipe.config.critic_epochs)
+    full = (recipe.config.conjugate_steps, recipe.config.searches, recipe.config.critic_epochs)
     estimate(recipe)
     assert measured[-2:] == [(True, 1, 1, 1), (False, *full)]
     assert full > (1, 1, 1)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import small_encoder
-from loquent.algorithms.asking.optimizing import Adam
-from loquent.algorithms.shared.optimization import trainable
+from loquent.core.algorithm import RateSettings
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
@@ -21,6 +20,8 @@ from loquent.models.asking.network import log_probabilities, values
 from loquent.models.asking.noisy import Noisy, noise, uniform
 from loquent.models.asking.pointer import answer_loss, best_spans
 from loquent.models.asking.settings import NetworkSettings
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, lazy_adamw, trainable
 from loquent.tasks.reading.task import Reading
 
 SMALL = {
@@ -228,12 +229,14 @@ def test_a_step_reads_and_changes_the_rows_of_its_queries_only(noisy):
     network(batch).query[:, :1].sum().backward()
     read = set(batch.rows[batch.queries].flatten().tolist())
     assert len(read) == 4 < len(made.inputs.lexicon.words)  # three queries and padding
-    for parameter in network.sparse():
+    sparse = list(network.heads.query.parameters())
+    for parameter in sparse:
         assert parameter.grad.is_sparse
         assert set(parameter.grad.coalesce().indices()[0].tolist()) == read
-    assert len(network.sparse()) == 1 + noisy
+    assert len(sparse) == 1 + noisy
     before = network.heads.query.weight.detach().clone()
-    Adam(network, trainable(policy=network), 0.01).step(network(batch).query[:, :1].sum(), 5.0)
+    step = GradientStep(trainable(policy=network), RateSettings(learning_rate=0.01), Key(0), make=lazy_adamw)
+    step.learn(batch, lambda part: Loss(network(part).query[:, :1].sum(), {}), Means())
     changed = (network.heads.query.weight != before).any(1).nonzero()[:, 0].tolist()
     assert set(changed) <= read
     assert changed

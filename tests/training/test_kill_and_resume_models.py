@@ -14,7 +14,7 @@ LEARNERS = {
         "learning_rate": 0.003,
         "critic_epochs": 1,
         "critic_minibatch": 3,
-        "iterations": 2,
+        "conjugate_steps": 2,
         "beta": 0.1,
         "kl_target": 0.01,
     },

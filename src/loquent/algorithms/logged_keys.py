@@ -256,6 +256,7 @@ QA_DQN = {
     "dqn/error": Logged("", "mean absolute difference of target and value"),
     "gradient/norm": Logged("", "mean norm of the gradient of Q before clipping"),
     "gradient/steps": Logged("steps", "gradient steps of Q so far"),
+    "learning_rate": Logged("", "learning rate of the last gradient step"),
     **QA_ANSWERS,
 }
 
@@ -267,6 +268,7 @@ QA_A2C = {
     ),
     "critic/loss": Logged("return²", "mean squared error between values and discounted returns"),
     "gradient/norm": Logged("", "norm of the gradient of policy and critic before clipping"),
+    "learning_rate": Logged("", "learning rate of the last gradient step"),
     **QA_ANSWERS,
 }
 

@@ -29,7 +29,7 @@ A2C = {"learning_rate": 7e-4, "gae_lambda": 1.0, "n_epochs": 1, "normalize_advan
 TRPO = {  # RL4LMs' name -> Loquent's name, type, default of sb3-contrib
     "learning_rate": ("learning_rate", float, 1e-3),
     "target_kl": ("radius", float, 0.01),
-    "cg_max_steps": ("iterations", int, 15),
+    "cg_max_steps": ("conjugate_steps", int, 15),
     "cg_damping": ("damping", float, 0.1),
     "line_search_shrinking_factor": ("shrink", float, 0.8),
     "line_search_max_iter": ("searches", int, 10),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
+from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
+from loquent.errors import BadSetting
+
+OPTIMIZERS = ("adamw", "rmsprop", "sgd")
+SCHEDULES = ("constant", "linear", "cosine")
 
 
 class AlgorithmConfig:
@@ -45,6 +52,133 @@ class AlgorithmConfig:
         A run whose settings depend on its number of updates cannot be extended.
         """
         return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateSettings(AlgorithmConfig):
+    """Learning rate, its schedule in gradient steps, and clipping; base of all learners that take steps.
+
+    Source of the cosine decay: Loshchilov and Hutter, arXiv:1608.03983.
+    """
+
+    learning_rate: float = setting(
+        1e-5,
+        "peak learning rate; 1e-3 suits small models trained from scratch",
+        source="2210.01241 sec. B.3.1",
+        low=0.0,
+    )
+    max_grad_norm: float | None = setting(
+        1.0, "largest norm of the gradient; none: no clipping", source="transformers, Trainer", low=0.0
+    )
+    schedule: str = setting(
+        "constant",
+        "learning rate after the warm-up: constant, or linear or cosine decay to `floor`",
+        choices=SCHEDULES,
+    )
+    warmup: float = setting(
+        0.0,
+        "gradient steps of linear warm-up from 0; below 1: their share of total_steps",
+        source="transformers, warmup_steps",
+        low=0.0,
+    )
+    total_steps: int = setting(
+        0,
+        "gradient step at which the decay reaches `floor`; 0: the last one of the run",
+        source="1608.03983 eq. 5",
+        low=0,
+    )
+    floor: float = setting(
+        0.0,
+        "share of the learning rate at the end of the decay and after it",
+        source="1608.03983 eq. 5",
+        low=0.0,
+        high=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if not self._spans_run:
+            return
+        if 0 < self.total_steps <= self.warmup:
+            raise BadSetting(
+                f"Config.total_steps = {self.total_steps} with schedule = {self.schedule!r}; set it above "
+                f"warmup = {self.warmup:g}, to the gradient steps of the run, or to 0 for the whole run"
+            )
+        if not self.total_steps and not self.steps_of_update(1):
+            raise BadSetting(
+                f"Config.total_steps = 0 with {self._schedule}; the number of turns decides how "
+                "many gradient steps an update has, so set total_steps to those of the run"
+            )
+
+    @property
+    def _spans_run(self) -> bool:
+        """Whether the learning rate depends on `total_steps`."""
+        return self.schedule != "constant" or 0 < self.warmup < 1
+
+    @property
+    def _schedule(self) -> str:
+        share = f" and warmup = {self.warmup:g}" if 0 < self.warmup < 1 else ""
+        return f"schedule = {self.schedule!r}{share}"
+
+    def steps_of_update(self, episodes: int) -> int:
+        """The gradient steps of an update from so many episodes of one row; 0: something else decides."""
+        return self.epochs * math.ceil(episodes / (self.minibatch or episodes))
+
+    def for_run(self, updates: int, episodes: int) -> Self:
+        """The settings with the gradient steps of the run as `total_steps`, if it is 0 and needed."""
+        if self.total_steps or not self._spans_run:
+            return self
+        least = int(self.warmup) + 1
+        return replace(self, total_steps=max(updates * self.steps_of_update(episodes), least))
+
+    def idle(self, updates: int, episodes: int) -> str:
+        """Why the learning rate is 0 before the last update, as a sentence; "" if it is not, or unknown."""
+        each = self.steps_of_update(episodes)
+        if updates and not self.learning_rate:
+            return "learning_rate = 0: no update changes a weight"
+        if self.schedule == "constant" or self.floor or not 0 < self.total_steps <= (updates - 1) * each:
+            return ""
+        return (
+            f"schedule = {self.schedule!r} with total_steps = {self.total_steps} and floor = 0: the learning "
+            f"rate is 0 after update {math.ceil(self.total_steps / each)} of {updates}, as an update has "
+            f"{each} gradient steps; set total_steps to 0 for the whole run, or floor above 0"
+        )
+
+    def spread_over_run(self) -> str:
+        """Which settings are a schedule over all updates, as a phrase for errors; "" if none is."""
+        if self.total_steps or not self._spans_run:
+            return ""
+        return f"{self._schedule} with total_steps = 0 (the rate depends on the length of the run)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSettings(RateSettings):
+    """Settings of gradient steps with a choice of the optimizer."""
+
+    optimizer: str = setting("adamw", "the optimizer; weight_decay counts for adamw only", choices=OPTIMIZERS)
+    weight_decay: float = setting(
+        0.01, "weight decay of AdamW, on matrices only", source="1711.05101, PyTorch's default", low=0.0
+    )
+
+
+def step_size(step: int, settings: RateSettings) -> float:
+    """The learning rate of gradient step `step`, from 0; BadSetting if the schedule has no end."""
+    peak, total = settings.learning_rate, settings.total_steps
+    if reason := settings.spread_over_run():
+        raise BadSetting(
+            f"{reason} outside a run; set total_steps to the number of gradient steps, or take "
+            "Config.for_run(updates, episodes)"
+        )
+    warmup = int(settings.warmup * total if settings.warmup < 1 else settings.warmup)
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    if settings.schedule == "constant":
+        return peak
+    if settings.schedule == "linear":
+        share = max(0, total - step) / (total - warmup)
+    else:
+        share = (1 + math.cos(math.pi * min(1.0, (step - warmup) / (total - warmup)))) / 2
+    return peak * (settings.floor + (1 - settings.floor) * share)
 
 
 class Algorithm(ABC):
@@ -110,7 +244,7 @@ class BatchAlgorithm(Algorithm):
     cuts_answers: ClassVar[bool] = False
     """Whether an answer of text that is too long for a row is cut instead of refused."""
     gradient: Any = None
-    """The owner of its gradient steps (`algorithms.shared.gradient_step.GradientStep`); None: it has none."""
+    """Its gradient steps, a `pretrained.learning.gradient_step.GradientStep`; None: it has none."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -62,15 +62,14 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def redefault(base: type, name: str, default: Any, *, source: str = "", why: str = "") -> Any:
+def redefault(base: type, name: str, default: Any, *, source: str = "", **changes: Any) -> Any:
     """A field of `base` with another default, and with its own source.
 
     Args:
-        why: a meaning in place of that of `base`; by default it is the same.
+        changes: other arguments of `setting` in place of those of `base`, such as `why` or `low`.
     """
     field = {field.name: field for field in dataclasses.fields(base)}[name]
-    metadata = {**field.metadata, "source": source, "why": why or field.metadata["why"]}
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata={**field.metadata, "source": source, **changes})
 
 
 def check_ranges(config: Any) -> None:

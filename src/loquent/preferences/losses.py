@@ -19,22 +19,21 @@ def score(logits: Tensor) -> Tensor:
 
 
 def loss(logits: Tensor, objective: str, margin: Tensor | float = 0.0, centre: float = 0.0) -> Tensor:
-    """The mean loss of n pairs.
+    """The loss of each of n pairs.
 
     Bradley-Terry: -log sigmoid(r(chosen) - r(rejected)), Christiano et al. 2017 (arXiv:1706.03741 eq. 1) and
-    Ouyang et al. 2022 (arXiv:2203.02155 eq. 1). Labels: the cross-entropy of "good" for the n chosen texts
-    and of "bad" for the n rejected ones.
+    Ouyang et al. 2022 (arXiv:2203.02155 eq. 1). Labels: the mean of the cross-entropies of "good" for
+    the chosen text and of "bad" for the rejected one.
 
     Args:
         logits: [2 n, outputs], the chosen texts, then the rejected ones in the same order.
         margin: [n], subtracted from r(chosen) - r(rejected) (arXiv:2307.09288 eq. 2); Bradley-Terry only.
-        centre: the weight of the mean of (r(chosen) + r(rejected))^2 (arXiv:2312.09244); Bradley-Terry only.
+        centre: the weight of (r(chosen) + r(rejected))^2 (arXiv:2312.09244); Bradley-Terry only.
     """
     count = len(logits) // 2
     if objective == GOOD_BAD:
         labels = torch.arange(2, device=logits.device).flip(0).repeat_interleave(count)
-        return functional.cross_entropy(logits, labels)
+        return functional.cross_entropy(logits, labels, reduction="none").view(2, count).mean(0)
     scores = score(logits)
     chosen, rejected = scores[:count], scores[count:]
-    value = -functional.logsigmoid(chosen - rejected - margin).mean()
-    return value + centre * (chosen + rejected).square().mean() if centre else value
+    return centre * (chosen + rejected).square() - functional.logsigmoid(chosen - rejected - margin)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from loquent.core.settings import check_ranges, setting
+from loquent.core.algorithm import StepSettings
+from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting
 from loquent.metrics.semantic.preference_model import BRADLEY_TERRY, GOOD_BAD
 
@@ -13,7 +14,7 @@ SHAPES = ("bert", "t5")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardModelSettings:
+class RewardModelSettings(StepSettings):
     """What `loquent reward` trains, and how."""
 
     objective: Literal["bradley_terry", "good_bad"] = setting(
@@ -56,20 +57,17 @@ class RewardModelSettings:
     )
     epochs: int = setting(5, "passes over the training pairs", low=1)
     minibatch: int = setting(16, "pairs of a gradient step", low=1)
-    learning_rate: float = setting(
-        3e-4, "peak learning rate of AdamW; 1e-5 suits a large pretrained network", low=0.0
+    learning_rate: float = redefault(
+        StepSettings, "learning_rate", 3e-4, why="peak learning rate; 1e-5 suits a large pretrained network"
     )
-    weight_decay: float = setting(0.01, "weight decay of AdamW; vectors have none", low=0.0)
-    warmup: float = setting(
-        0.1, "the share of steps with a rising learning rate; then it falls to 0", low=0.0, high=0.9
-    )
-    clip: float = setting(1.0, "the largest norm of the gradient", low=1e-9)
+    schedule: str = redefault(StepSettings, "schedule", "linear")
+    warmup: float = redefault(StepSettings, "warmup", 0.1)
     checkpoint_every: int = setting(100, "gradient steps between checkpoints", low=1)
     device: str = setting("auto", "the device", choices=("auto", "cpu", "cuda"))
     seed: int = setting(0, "the seed of weights, orders and dropout", low=0)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         if self.center_rewards_coefficient and self.objective == GOOD_BAD:
             raise BadSetting(
                 f"center_rewards_coefficient = {self.center_rewards_coefficient} with objective = "

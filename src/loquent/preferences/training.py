@@ -13,14 +13,7 @@ from typing import Any, cast
 
 import torch
 
-from loquent.algorithms.shared.optimization import (
-    adamw,
-    clip_gradients,
-    load_by_name,
-    state_by_name,
-    trainable,
-)
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import atomic, saved_state
 from loquent.files.names import REPORT
@@ -32,7 +25,9 @@ from loquent.preferences.chosen import Pair
 from loquent.preferences.measuring import Quality, Scored, quality
 from loquent.preferences.pairs import Division, Pairs, divided
 from loquent.preferences.settings import RewardModelSettings
-from loquent.pretrained import ClassifierNetwork, dropping, evaluating, save
+from loquent.pretrained import ClassifierNetwork, evaluating, save
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, trainable
 
 FORMAT = 1
 TOKENS = 8192  # of a forward pass without gradients
@@ -53,7 +48,6 @@ class Trained:
 class _State:
     """What a checkpoint keeps beside weights and optimizer."""
 
-    step: int = 0
     total: float = 0.0  # of the losses of this epoch's steps
     history: list[dict[str, float]] = field(default_factory=list)
 
@@ -93,10 +87,11 @@ class _Learner:
         sides = texts_of(division.training, settings)
         self.network = network.make(settings, sides, self.key.child("network"))
         self.rows = self.network.encode(sides)[0]
-        self.parameters = trainable(network=self.network.module)
-        self.optimizer = adamw(self.parameters, settings.learning_rate, settings.weight_decay)
-        self.per_epoch = -(-len(division.training) // settings.minibatch)
-        self.count = self.per_epoch * settings.epochs
+        whole = settings.for_run(1, len(division.training))
+        module = self.network.module
+        self.gradient = GradientStep(trainable(network=module), whole, self.key, (module,))
+        self.count = settings.steps_of_update(len(division.training))
+        self.per_epoch = self.count // settings.epochs
         self.of = {
             "settings": asdict(settings) | {"device": ""},
             "pairs": digest,
@@ -109,17 +104,16 @@ class _Learner:
 
     def steps(self) -> Iterator[int]:
         """Make all steps that are left, and yield the number of each after it."""
-        while self.state.step < self.count:
-            epoch, place = divmod(self.state.step, self.per_epoch)
+        while self.gradient.steps < self.count:
+            epoch, place = divmod(self.gradient.steps, self.per_epoch)
             order = self.key.child("order", epoch).generator().permutation(len(self.division.training))
             size = self.settings.minibatch
             self.state.total += self._step([int(i) for i in order[place * size : (place + 1) * size]])
-            self.state.step += 1
-            if self.state.step % self.per_epoch == 0:
+            if self.gradient.steps % self.per_epoch == 0:
                 self._end_epoch(epoch + 1)
-            if self.state.step % self.settings.checkpoint_every == 0:
+            if self.gradient.steps % self.settings.checkpoint_every == 0:
                 self._save()
-            yield self.state.step
+            yield self.gradient.steps
 
     def finish(self, pairs: Pairs) -> Trained:
         """Measure the model, and write its folder."""
@@ -155,33 +149,21 @@ class _Learner:
 
     def _step(self, chosen: Sequence[int]) -> float:
         """One gradient step on the pairs of these numbers; returns its loss."""
-        count, rate = len(self.division.training), self._rate()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        batch = [self.rows[i] for i in chosen] + [self.rows[count + i] for i in chosen]
-        self.network.module.train()
-        key = self.key.child("dropout", self.state.step)
-        with borrowed(key), dropping(key.child("own")):
-            pairs = [self.division.training[i] for i in chosen]
-            loss = self._loss(self.network.forward(batch).float(), pairs)
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-        clip_gradients(self.parameters, self.settings.clip)
-        self.optimizer.step()
-        self.network.module.eval()
-        return float(loss.detach())
+        count, means = len(self.division.training), Means()
+
+        def loss(numbers: Sequence[int]) -> Loss:
+            batch = [self.rows[i] for i in numbers] + [self.rows[count + i] for i in numbers]
+            pairs = [self.division.training[i] for i in numbers]
+            each = self._loss(self.network.forward(batch).float(), pairs)
+            return Loss(each.sum(), {"loss": each})
+
+        self.gradient.learn(chosen, loss, means, divisor=len(chosen))
+        return means.logged()["loss"]
 
     def _loss(self, logits: torch.Tensor, pairs: Sequence[Pair]) -> torch.Tensor:
         margin = torch.tensor([pair.margin for pair in pairs], dtype=logits.dtype, device=logits.device)
         centre = self.settings.center_rewards_coefficient
         return losses.loss(logits, self.settings.objective, margin, centre)
-
-    def _rate(self) -> float:
-        """The learning rate of this step: a linear rise, then a linear fall to 0 behind the last step."""
-        rise = int(self.settings.warmup * self.count)
-        step = self.state.step
-        share = (step + 1) / rise if step < rise else (self.count - step) / (self.count - rise)
-        return self.settings.learning_rate * share
 
     def _end_epoch(self, epoch: int) -> None:
         held_out = self._scores(self.division.held_out)
@@ -199,17 +181,16 @@ class _Learner:
         """The scores of the chosen and of the rejected texts, without dropout."""
         with evaluating(self.network.module):
             logits = self.network.logits(texts_of(pairs, self.settings), token_budget=TOKENS)
-        loss = float(self._loss(torch.from_numpy(logits), pairs))
+        loss = float(self._loss(torch.from_numpy(logits), pairs).mean())
         scores = losses.score(torch.from_numpy(logits)).numpy()
         return Scored(scores[: len(pairs)], scores[len(pairs) :], loss)
 
     def _save(self) -> None:
         state = self.of | {
-            "step": self.state.step,
+            **self.gradient.state_dict(),
             "total": self.state.total,
             "history": self.state.history,
             "weights": dict(self.network.module.state_dict()),
-            "optimizer": state_by_name(self.optimizer, self.parameters),
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         checkpoint.write(self.folder, state)
@@ -217,7 +198,6 @@ class _Learner:
     def _restore(self, saved: dict[str, Any]) -> None:
         """Continue from the state of a checkpoint; BadCheckpoint if it does not fit the network."""
         self.state = _State(
-            saved_state.count(saved, "step", self.count),
             saved_state.number(saved, "total"),
             [dict(entry) for entry in saved_state.items(saved, "history")],
         )
@@ -225,7 +205,7 @@ class _Learner:
             self.network.module.load_state_dict(dict(saved_state.part(saved, "weights")))
         except (RuntimeError, TypeError) as error:
             raise BadCheckpoint(f"{self.folder / checkpoint.FILE} has other weights: {error}") from error
-        load_by_name(self.optimizer, self.parameters, saved_state.part(saved, "optimizer"))
+        self.gradient.load_state_dict(saved)
 
 
 def texts_of(pairs: Sequence[Pair], settings: RewardModelSettings) -> list[str]:

@@ -19,21 +19,20 @@ from torch import Tensor
 
 from loquent.agents.asking import Asker
 from loquent.algorithms import logged_keys
-from loquent.algorithms.asking import answers
 from loquent.algorithms.asking.answers import Answers
 from loquent.algorithms.asking.dqn import check_fits
-from loquent.algorithms.asking.optimizing import Adam
 from loquent.algorithms.asking.settings import A2CSettings
-from loquent.algorithms.shared.optimization import Means, Parameters, trainable
 from loquent.core.agent import Agent
 from loquent.core.algorithm import TurnAlgorithm
 from loquent.core.episode import Episode
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key
 from loquent.core.task import Row, Task
 from loquent.files import saved_state
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.network import log_probabilities
 from loquent.models.tokens.turns import TurnBatch
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, lazy_adamw, trainable
 
 START = Key(0, ("algorithm",))
 PER_STEP = ("policy/loss", "policy/entropy", "critic/loss", "answer/loss", "gradient/norm")
@@ -62,14 +61,11 @@ class QAA2C(TurnAlgorithm):
 
     def __init__(self, config: Any, model: AskingActor, *, key: Key = START) -> None:
         self.config, self.key, self.actor = config, key, model
-        self.adam = Adam(model.policy, trainable(policy=model.policy), config.learning_rate)
+        self.gradient = GradientStep(
+            trainable(policy=model.policy), config, key, (model.policy,), make=lazy_adamw
+        )
         self.answers = Answers(config.answer_replay, model.inputs.sentences)
-        self.updates = self.answered = 0
-
-    @property
-    def parameters(self) -> Parameters:
-        """The parameters that learn, by name."""
-        return self.adam.parameters
+        self.answered = 0
 
     @classmethod
     def make_actor(cls, config: Any, task: Task, key: Key) -> AskingActor:
@@ -106,28 +102,24 @@ class QAA2C(TurnAlgorithm):
 
     def update(self, model: AskingActor, batch: Commands) -> dict[str, float]:
         """One gradient step of policy and critic, and one of the pointers."""
-        means, config, key = Means(), self.config, self.key.child("dropout", self.updates)
-        model.policy.train()
-        with borrowed(key):
-            parts = self.loss(model, batch)
-            norm = self.adam.step(parts.pop("total").mean(), config.max_grad_norm)
-        means.add(**{name: part.detach() for name, part in parts.items()})
+        means = Means()
+
+        def loss(part: Commands) -> Loss:
+            measured = self.loss(model, part)
+            return Loss(measured.pop("total").sum(), measured)
+
+        norm = self.gradient.learn(batch, loss, means, divisor=len(batch))
         means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
-        if config.answers and len(self.answers):
+        if self.config.answers and len(self.answers):
             key = self.key.child("answers", self.answered)
-            situations, spans = self.answers.draw(config.answers, key)
-            with borrowed(key.child("dropout")):
-                loss = answers.loss_of(model, situations, spans)
-                self.adam.step(loss.mean(), config.max_grad_norm)
-            means.add(**{"answer/loss": loss.detach()})
+            self.answers.learn(self.actor, self.gradient, self.config.answers, key, means)
             self.answered += 1
-        model.policy.eval()
-        self.updates += 1
         return {
             **dict.fromkeys(PER_STEP, math.nan),
             **means.logged(),
             "turns": float(len(batch)),
             "answer/replay": float(len(self.answers)),
+            "learning_rate": self.gradient.rate,
         }
 
     def loss(self, model: AskingActor, batch: Commands) -> dict[str, Float[Tensor, " N"]]:
@@ -150,21 +142,19 @@ class QAA2C(TurnAlgorithm):
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimizer, the memories with answers, the counters, and what the network fits."""
+        """The optimizer, the memories with answers, the counter, and what the network fits."""
         return {
             "fits": self.actor.described,
-            "optimizer": self.adam.state_dict(),
+            **self.gradient.state_dict(),
             "answers": self.answers.state_dict(),
-            "updates": self.updates,
             "answered": self.answered,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state from `state_dict`; BadCheckpoint if it is of another network."""
         check_fits(self.actor.described, saved_state.part(state, "fits"))
-        self.adam.load_state_dict(saved_state.part(state, "optimizer"))
+        self.gradient.load_state_dict(state)
         self.answers.load_state_dict(saved_state.part(state, "answers"))
-        self.updates = saved_state.count(state, "updates")
         self.answered = saved_state.count(state, "answered")
 
     @torch.no_grad()

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms.asking.texts import Texts
@@ -19,6 +18,8 @@ from loquent.files import saved_state
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.inputs import Asking, Situation
 from loquent.models.asking.pointer import answer_loss
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means
 
 MOST = 8  # places of an answer in one memory that are kept
 
@@ -109,8 +110,12 @@ class Answers:
         if len(filled) and not (filled.min() >= -1 and filled.max() < len(self.texts)):
             raise BadCheckpoint("the answers name texts that the checkpoint lacks; use an undamaged one")
 
+    def learn(self, actor: AskingActor, gradient: GradientStep, size: int, key: Key, means: Means) -> None:
+        """One gradient step of an actor's pointers on `size` drawn memories (`pointer.answer_loss`)."""
 
-def loss_of(actor: AskingActor, situations: Sequence[Situation], spans: Tensor) -> Float[Tensor, " N"]:
-    """The loss of the pointers in each situation (`pointer.answer_loss`)."""
-    batch = actor.inputs.batch(situations).to(actor.device)
-    return answer_loss(*actor.policy.point(batch), spans.to(actor.device))
+        def loss(drawn: tuple[list[Situation], Tensor]) -> Loss:
+            batch = actor.inputs.batch(drawn[0]).to(actor.device)
+            each = answer_loss(*actor.policy.point(batch), drawn[1].to(actor.device))
+            return Loss(each.sum(), {"answer/loss": each})
+
+        gradient.learn(self.draw(size, key), loss, means, divisor=size)

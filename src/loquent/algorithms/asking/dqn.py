@@ -19,17 +19,15 @@ from torch import Tensor
 from loquent.adapters.table import Table
 from loquent.agents.asking import Asker
 from loquent.algorithms import logged_keys
-from loquent.algorithms.asking import answers, targets
+from loquent.algorithms.asking import targets
 from loquent.algorithms.asking.answers import Answers
 from loquent.algorithms.asking.episodes import steps_of, stops_of
-from loquent.algorithms.asking.optimizing import Adam
 from loquent.algorithms.asking.replay import Drawn, Prioritized, Queues, Replay
 from loquent.algorithms.asking.settings import DQNSettings
-from loquent.algorithms.shared.optimization import Means, trainable
 from loquent.core.agent import Agent
 from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
@@ -37,6 +35,8 @@ from loquent.machine.memory import bytes_of_arrays
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.inputs import Situation
 from loquent.models.asking.network import Network, values
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, lazy_adamw, trainable
 
 START = Key(0, ("algorithm",))
 EVERYTHING = (-math.inf, math.inf)
@@ -71,12 +71,12 @@ class QADQN(Playing):
     def __init__(self, config: Any, model: AskingActor, key: Key = START) -> None:
         self.config, self.actor, self.key = config, model, key
         self.target: Network = copy.deepcopy(model.policy).requires_grad_(False)
-        parameters = trainable(policy=model.policy)
-        self.optimizer = Adam(model.policy, parameters, config.learning_rate)
+        self.gradient = GradientStep(
+            trainable(policy=model.policy), config, key, (model.policy,), make=lazy_adamw
+        )
         self.replay = _replay(config, model.inputs.sentences)
         self.answers = Answers(config.answer_replay, model.inputs.sentences)
         self.table: Table | None = None
-        self.updates = 1  # of the whole run
         self.rounds = self.finished = self.learned = self.answered = self.copied = 0
 
     @classmethod
@@ -100,7 +100,7 @@ class QADQN(Playing):
                 "every_stop = true learns the reward `sufficient`, which does not count here; "
                 "set every_stop to false"
             )
-        self.table, self.updates = table, updates
+        self.table = table
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
         """One update: `steps` commands, with learning in between.
@@ -111,9 +111,6 @@ class QADQN(Playing):
         assert table is not None
         rows = {row.id: row for row in table.sampler.pool.rows}
         episodes: list[Episode] = []
-        if config.anneal:
-            progress = self.rounds * config.games / (self.updates * config.steps)
-            self.optimizer.set_rate(config.learning_rate * (1 - 0.9 * progress))
         for _ in range(config.steps // config.games):
             table.act(self._commands())
             self.rounds += 1
@@ -139,6 +136,7 @@ class QADQN(Playing):
             "dqn/replay": float(len(self.replay)),
             "answer/replay": float(len(self.answers)),
             "gradient/steps": float(self.learned),
+            "learning_rate": self.gradient.rate,
         }
 
     @property
@@ -170,7 +168,7 @@ class QADQN(Playing):
         state: dict[str, Any] = {"fits": self.actor.described}
         if self.table is not None:
             state |= {
-                "optimizer": self.optimizer.state_dict(),
+                **self.gradient.state_dict(),
                 "target": {name: x.detach().clone() for name, x in self.target.state_dict().items()},
                 "replay": self.replay.state_dict(),
                 "answers": self.answers.state_dict(),
@@ -188,7 +186,7 @@ class QADQN(Playing):
         check_fits(self.actor.described, saved_state.part(state, "fits"))
         if self.table is None:
             return
-        self.optimizer.load_state_dict(saved_state.part(state, "optimizer"))
+        self.gradient.load_state_dict(state)
         self.target.load_state_dict(dict(saved_state.part(state, "target")))
         self.replay.load_state_dict(saved_state.part(state, "replay"))
         self.answers.load_state_dict(saved_state.part(state, "answers"))
@@ -231,39 +229,27 @@ class QADQN(Playing):
             self.replay.beta = config.beta + (1 - config.beta) * risen
         drawn = self.replay.draw(config.minibatch, self.key.child("replay", self.learned))
         target = self._target(drawn)
-        policy.train()
         self._stir(policy, "learn")
-        with borrowed(self.key.child("dropout", self.learned)):
-            own = self._values(policy, drawn.situations)
-            loss, error = targets.q_loss(own, torch.from_numpy(drawn.action).to(own.device), target)
-            norm = self.optimizer.step(
-                (loss * torch.from_numpy(drawn.weight).to(own.device)).mean(), config.max_grad_norm
-            )
-        self.replay.learned(drawn, error.double().cpu().numpy())
-        means.add(
-            **{
-                "dqn/loss": loss.detach(),
-                "dqn/value": target,
-                "dqn/error": error.abs(),
-                "gradient/norm": torch.tensor(norm, dtype=torch.float64),
-            }
-        )
+        errors: list[Tensor] = []
+
+        def loss(part: Drawn) -> Loss:
+            own = self._values(policy, part.situations)
+            each, error = targets.q_loss(own, torch.from_numpy(part.action).to(own.device), target)
+            errors.append(error)
+            logged = {"dqn/loss": each, "dqn/value": target, "dqn/error": error.abs()}
+            return Loss((each * torch.from_numpy(part.weight).to(own.device)).sum(), logged)
+
+        norm = self.gradient.learn(drawn, loss, means, divisor=len(target))
+        means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
+        self.replay.learned(drawn, errors[0].double().cpu().numpy())
         self.learned += 1
         if config.answers and len(self.answers):
-            self._learn_answers(means)
-        policy.eval()
+            key = self.key.child("answers", self.answered)
+            self.answers.learn(self.actor, self.gradient, self.config.answers, key, means)
+            self.answered += 1
         if self.finished // config.target_every > self.copied:
             self.copied = self.finished // config.target_every
             self.target.load_state_dict(policy.state_dict())
-
-    def _learn_answers(self, means: Means) -> None:
-        key = self.key.child("answers", self.answered)
-        situations, spans = self.answers.draw(self.config.answers, key)
-        with borrowed(key.child("dropout")):
-            loss = answers.loss_of(self.actor, situations, spans)
-            self.optimizer.step(loss.mean(), self.config.max_grad_norm)
-        means.add(**{"answer/loss": loss.detach()})
-        self.answered += 1
 
     @torch.no_grad()
     def _target(self, drawn: Drawn) -> Tensor:

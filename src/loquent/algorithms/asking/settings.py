@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from loquent.core.algorithm import AlgorithmConfig
-from loquent.core.settings import check_ranges, setting
+from loquent.core.algorithm import RateSettings
+from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.models.asking.settings import PAPER, NetworkSettings
@@ -16,13 +16,11 @@ RELEASED = Record(pool="max", combine="mean", pointer="shared", pointer_hidden=9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shared(NetworkSettings, AlgorithmConfig):
+class Shared(NetworkSettings, RateSettings):
     """Settings of both learners."""
 
-    learning_rate: float = setting(2.5e-4, "learning rate of Adam", source=PAPER, low=1e-9)
-    max_grad_norm: float | None = setting(
-        5.0, "largest norm of a gradient; none: no limit", source=PAPER, low=1e-9
-    )
+    learning_rate: float = redefault(RateSettings, "learning_rate", 2.5e-4, source=PAPER, low=1e-9)
+    max_grad_norm: float | None = redefault(RateSettings, "max_grad_norm", 5.0, source=PAPER, low=1e-9)
     gamma: float = setting(0.9, "discount per command", source=PAPER, low=0.0, high=1.0)
     answers: int = setting(
         64,
@@ -33,7 +31,7 @@ class Shared(NetworkSettings, AlgorithmConfig):
     answer_replay: int = setting(100_000, "memories with an answer that are kept", low=1)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        super().__post_init__()
         self.check_network()
 
 
@@ -53,6 +51,10 @@ class A2CSettings(Shared):
             name = "noisy" if self.noisy else "dueling"
             raise BadSetting(f"{name} = true is for values of actions, not for a policy; set {name} to false")
 
+    def steps_of_update(self, episodes: int) -> int:
+        """One step of the policy, and one of the pointers if they learn."""
+        return 1 + bool(self.answers)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DQNSettings(Shared):
@@ -63,9 +65,6 @@ class DQNSettings(Shared):
         2000,
         "commands and answers in one update, over all games; checkpoints and evaluations come between",
         low=1,
-    )
-    anneal: bool = setting(
-        False, "whether the learning rate falls, linearly with the updates, to a tenth of itself at the end"
     )
     minibatch: int = setting(64, "transitions in one gradient step", source=PAPER, low=1)
     learn_every: int = setting(5, "steps of all games between phases of learning", source=PAPER, low=1)
@@ -139,6 +138,11 @@ class DQNSettings(Shared):
             raise BadSetting(
                 "noisy layers explore in place of random commands; set explore_first and explore_last to 0"
             )
+
+    def steps_of_update(self, episodes: int) -> int:
+        """The steps of Q, and as many of the pointers if they learn, once learning has started."""
+        phases = self.steps // (self.games * self.learn_every)
+        return phases * self.gradient_steps * (1 + bool(self.answers))
 
     def shortest(self) -> Self:
         """The same settings with about 20 steps of all games in an update, and learning from the start."""

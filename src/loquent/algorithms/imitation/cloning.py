@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from loquent.algorithms.imitation import supervised
 from loquent.algorithms.imitation.supervised import LOGGED, Supervised
-from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault
 
 __all__ = ["LOGGED", "Cloning", "Config"]

@@ -18,7 +18,6 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.imitation import cloning
 from loquent.algorithms.imitation.cloning import LOGGED, Cloning
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.optimization import Parameters, trainable
 from loquent.core.agent import Answer, Question
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import setting
@@ -26,6 +25,7 @@ from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.conditioning import Conditioning, conditioned
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.learning.optimization import Parameters, trainable
 
 __all__ = ["LOGGED", "Config", "DecisionTransformer"]
 

@@ -19,10 +19,7 @@ from torch import Tensor
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.gradient_step import GradientStep, Loss
-from loquent.algorithms.shared.optimization import Means, Parameters, minibatches, trainable
-from loquent.algorithms.shared.step_settings import StepSettings
-from loquent.core.algorithm import BatchAlgorithm
+from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import LoquentError
@@ -30,6 +27,8 @@ from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
 LOGGED = logged_keys.SUPERVISED
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
-from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 

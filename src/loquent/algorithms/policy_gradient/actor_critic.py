@@ -26,7 +26,6 @@ from loquent.algorithms.policy_gradient.on_policy import (
 )
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import discounts, gae
-from loquent.algorithms.shared.optimization import Parameters, trainable
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import BadSetting, LoquentError
@@ -35,6 +34,7 @@ from loquent.models.actor import Actor
 from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import action_losses, action_scores, deciding
 from loquent.models.tokens.batch import TokenBatch, positions
+from loquent.pretrained.learning.optimization import Parameters, trainable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,12 +22,12 @@ from loquent.algorithms.policy_gradient.on_policy import (
     of,
     reference_kl,
 )
-from loquent.algorithms.shared.optimization import Parameters, trainable
-from loquent.algorithms.shared.step_settings import StepSettings
+from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.learning.optimization import Parameters, trainable
 
 
 @dataclass(frozen=True, kw_only=True)

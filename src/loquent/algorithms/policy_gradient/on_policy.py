@@ -18,10 +18,7 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.shared import kl
-from loquent.algorithms.shared.gradient_step import GradientStep, Logged, Loss
-from loquent.algorithms.shared.optimization import Means, Parameters, minibatches
-from loquent.algorithms.shared.step_settings import StepSettings
-from loquent.core.algorithm import BatchAlgorithm
+from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting, LoquentError
@@ -31,6 +28,8 @@ from loquent.models.actor import Actor
 from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss
+from loquent.pretrained.learning.optimization import Means, Parameters, minibatches
 
 START = Key(0, ("algorithm",))
 

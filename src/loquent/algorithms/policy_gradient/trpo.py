@@ -23,10 +23,8 @@ from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCr
 from loquent.algorithms.policy_gradient.nlpo import frozen_copy
 from loquent.algorithms.policy_gradient.on_policy import START, acting_rows, of
 from loquent.algorithms.shared import kl
-from loquent.algorithms.shared.gradient_step import Loss
-from loquent.algorithms.shared.optimization import Means, Parameters, minibatches, trainable
-from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
+from loquent.core.algorithm import StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
@@ -36,6 +34,8 @@ from loquent.models.actor import Actor
 from loquent.models.score.fisher import Fisher, mean_kl
 from loquent.models.score.tokens import action_scores, deciding
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.learning.gradient_step import Loss
+from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
 LOGGED = logged_keys.TRPO
 
@@ -48,7 +48,7 @@ PRESETS = {
         lam=0.95,
         normalize_advantages=True,
         radius=0.01,
-        iterations=15,
+        conjugate_steps=15,
         damping=0.1,
         shrink=0.8,
         searches=10,
@@ -66,13 +66,13 @@ class Config(ActorCriticConfig):
     radius: float = setting(
         0.01, "δ: the largest mean KL of the old policy from the new one", source="1502.05477 eq. 12", low=0.0
     )
-    iterations: int = setting(15, "steps of conjugate gradients", source="sb3-contrib; RL4LMs", low=1)
+    conjugate_steps: int = setting(15, "steps of conjugate gradients", source="sb3-contrib; RL4LMs", low=1)
     damping: float = setting(
         0.1, "added to the diagonal of the Fisher matrix", source="sb3-contrib; RL4LMs", low=0.0
     )
     orthogonal: bool = setting(
         False,
-        "keep the residuals of conjugate gradients orthogonal; takes the memory of `iterations` gradients",
+        "keep the residuals of conjugate gradients orthogonal, in the memory of `conjugate_steps` gradients",
         source="Golub and Van Loan, sec. 10.3.1",
     )
     shrink: float = setting(
@@ -114,7 +114,7 @@ class Config(ActorCriticConfig):
 
     def without_repetitions(self) -> Config:
         """The settings with one pass of each loop: an update of the same memory, in less time."""
-        return replace(self, iterations=1, searches=1, critic_epochs=1)
+        return replace(self, conjugate_steps=1, searches=1, critic_epochs=1)
 
 
 def surrogate(ratio: Float[Tensor, " N"], advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
@@ -136,7 +136,7 @@ class TRPO(ActorCritic):
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)
         if config.orthogonal:
-            self.working_copies = TRPO.working_copies + config.iterations
+            self.working_copies = TRPO.working_copies + config.conjugate_steps
         policy = trainable(policy=model.policy)
         self._names, self._policy = list(policy), list(policy.values())
         wide = [torch.promote_types(p.dtype, torch.float32) for p in self._policy]
@@ -200,7 +200,7 @@ class TRPO(ActorCritic):
             return flat(images, self._type) + self.config.damping * vector
 
         solution, residual = conjugate_gradients(
-            product, gradient, self.config.iterations, orthogonal=self.config.orthogonal
+            product, gradient, self.config.conjugate_steps, orthogonal=self.config.orthogonal
         )
         return solution * longest(solution, product(solution), self.config.radius), residual
 

@@ -20,11 +20,8 @@ from loquent.agents.turns import StopForcing, TurnAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import gae
-from loquent.algorithms.shared.gradient_step import GradientStep, Logged, Loss
-from loquent.algorithms.shared.optimization import Means, minibatches, trainable
-from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.core.agent import Agent
-from loquent.core.algorithm import TurnAlgorithm
+from loquent.core.algorithm import StepSettings, TurnAlgorithm
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.core.task import Task
@@ -34,6 +31,8 @@ from loquent.files import saved_state
 from loquent.models.turns.actor import TurnActor
 from loquent.models.turns.scored import ScoredTurns, distribution, logprob_of
 from loquent.models.turns.settings import NetworkSettings
+from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss
+from loquent.pretrained.learning.optimization import Means, minibatches, trainable
 
 START = Key(0, ("algorithm",))
 LILGYM = "lilGym's released code"

@@ -1,6 +1,7 @@
 """Cloning over actions: the policy network imitates a teacher by likelihood, without rewards.
 
-The network is that of the other learners of Stable-Baselines3.
+The network is that of the other learners of Stable-Baselines3. So is the optimizer, with the library's
+schedule; its state is saved with theirs. So the gradient step is here and not `GradientStep`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Cloning(Learner):
                 loss = negative_log_likelihood(logits, actions[rows])
                 model.policy.optimizer.zero_grad()
                 loss.backward()
-                torch.nn.utils.clip_grad_norm_(model.policy.parameters(), config.gradient_norm)
+                torch.nn.utils.clip_grad_norm_(model.policy.parameters(), config.max_grad_norm)
                 model.policy.optimizer.step()
                 losses.append(loss.item())
                 hits.append((logits.argmax(-1) == actions[rows]).float().mean().item())

@@ -31,7 +31,7 @@ def double_q_target(
 class DoubleDQN(DQN):
     """DQN of Stable-Baselines3 with another target.
 
-    Replay, schedules, Huber loss and clipping are the library's.
+    Replay, optimizer, schedules, Huber loss and clipping are the library's, so is the gradient step.
     """
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:

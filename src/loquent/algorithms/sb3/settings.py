@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-from loquent.core.algorithm import AlgorithmConfig
-from loquent.core.settings import check_ranges, setting
+from loquent.core.algorithm import AlgorithmConfig, StepSettings
+from loquent.core.settings import check_ranges, redefault, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting
 from loquent.features.making import resolved
@@ -18,6 +18,7 @@ from loquent.features.views import ANSWERING
 
 PAPER = "2011.08272 sec. 3"
 GAP = "Stable Baselines 2's default"
+RATE, NORM = "learning rate of the library's optimizer", "largest norm of the gradient"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class Shared(AlgorithmConfig):
     view: str = setting("", "module:NAME of a pair (space, function of the observation), instead of features")
     network: tuple[int, ...] = setting((100, 100), "sizes of the hidden layers", source=PAPER)
     activation: str = setting("tanh", "activation between layers", choices=("tanh", "relu"))
-    learning_rate: float = setting(5e-4, "learning rate of the optimizer", source=PAPER, low=0.0)
+    learning_rate: float = redefault(StepSettings, "learning_rate", 5e-4, source=PAPER, why=RATE)
     schedule: str = setting(
         "constant",
         "learning rate over the run: constant, or linear decay to 0",
@@ -104,7 +105,7 @@ class DoubleDQNSettings(Shared):
         low=1e-6,
         high=1.0,
     )
-    gradient_norm: float = setting(10.0, "largest norm of the gradient", source=GAP, low=0.0)
+    max_grad_norm: float = redefault(StepSettings, "max_grad_norm", 10.0, source=GAP, why=NORM)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +127,7 @@ class OnPolicy(Shared):
     """Settings of the on-policy learners."""
 
     rollout: int = setting(256, "actions of each game between two phases of learning", source=GAP, low=1)
-    gae_lambda: float = setting(0.95, "λ of arXiv:1506.02438, eq. (16)", source=GAP, low=0.0, high=1.0)
+    lam: float = setting(0.95, "λ of arXiv:1506.02438, eq. (16)", source=GAP, low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -149,9 +150,9 @@ class PPOSettings(OnPolicy):
     minibatch: int = setting(64, "turns in one gradient step", source=PAPER, low=2)
     epochs: int = setting(4, "passes over one collection", source=GAP, low=1)
     clip: float = setting(0.2, "ε of arXiv:1707.06347v2, eq. (7)", source=PAPER, low=0.0)
-    entropy: float = setting(0.0, "weight of the entropy bonus", source=PAPER, low=0.0)
-    value_weight: float = setting(0.5, "weight of the value loss", source=GAP, low=0.0)
-    gradient_norm: float = setting(0.5, "largest norm of the gradient", source=GAP, low=0.0)
+    entropy_coefficient: float = setting(0.0, "weight of the entropy bonus", source=PAPER, low=0.0)
+    value_coefficient: float = setting(0.5, "weight of the value loss", source=GAP, low=0.0)
+    max_grad_norm: float = redefault(StepSettings, "max_grad_norm", 0.5, source=GAP, why=NORM)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,15 +172,15 @@ class A2CSettings(OnPolicy):
     steps: int = setting(
         1000, "actions in one update, over all games; checkpoints and evaluations come between updates", low=1
     )
-    gae_lambda: float = setting(
+    lam: float = setting(
         1.0, "λ of arXiv:1506.02438, eq. (16); 1: the returns themselves", source=GAP, low=0.0, high=1.0
     )
-    learning_rate: float = setting(7e-4, "learning rate of RMSprop", source=GAP, low=0.0)
-    entropy: float = setting(0.0, "weight of the entropy bonus", low=0.0)
-    value_weight: float = setting(
+    learning_rate: float = redefault(StepSettings, "learning_rate", 7e-4, source=GAP, why=RATE)
+    entropy_coefficient: float = setting(0.0, "weight of the entropy bonus", low=0.0)
+    value_coefficient: float = setting(
         0.5, "weight of the value loss", source="Stable-Baselines3's default", low=0.0
     )
-    gradient_norm: float = setting(0.5, "largest norm of the gradient", source=GAP, low=0.0)
+    max_grad_norm: float = redefault(StepSettings, "max_grad_norm", 0.5, source=GAP, why=NORM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +190,7 @@ class TRPOSettings(OnPolicy):
     minibatch: int = setting(
         128, "turns in one gradient step of the value", source="sb3-contrib's default", low=1
     )
-    target_kl: float = setting(
+    radius: float = setting(
         0.01, "δ of arXiv:1502.05477, eq. (14): largest KL of one step of the policy", source=GAP, low=1e-8
     )
     critic_epochs: int = setting(
@@ -210,7 +211,7 @@ class CloningSettings(Shared):
     rollout: int = setting(256, "actions of each game between two phases of learning", low=1)
     minibatch: int = setting(64, "turns in one gradient step", low=2)
     epochs: int = setting(1, "passes over one collection", low=1)
-    gradient_norm: float = setting(0.5, "largest norm of the gradient", source=GAP, low=0.0)
+    max_grad_norm: float = redefault(StepSettings, "max_grad_norm", 0.5, source=GAP, why=NORM)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -238,14 +239,14 @@ def arguments(config: Any) -> dict[str, Any]:
         "explore_first": "exploration_initial_eps",
         "explore_last": "exploration_final_eps",
         "explore_share": "exploration_fraction",
-        "gradient_norm": "max_grad_norm",
+        "max_grad_norm": "max_grad_norm",
         "rollout": "n_steps",
-        "gae_lambda": "gae_lambda",
+        "lam": "gae_lambda",
         "epochs": "n_epochs",
         "clip": "clip_range",
-        "entropy": "ent_coef",
-        "value_weight": "vf_coef",
-        "target_kl": "target_kl",
+        "entropy_coefficient": "ent_coef",
+        "value_coefficient": "vf_coef",
+        "radius": "target_kl",
         "critic_epochs": "n_critic_updates",
         "conjugate_steps": "cg_max_steps",
         "damping": "cg_damping",

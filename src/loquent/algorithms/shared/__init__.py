@@ -1,1 +1,1 @@
-"""What several algorithms share: advantages, KL control, losses, optimizers, schedules."""
+"""What several algorithms share: advantages, KL control, losses, trust regions."""

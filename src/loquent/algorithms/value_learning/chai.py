@@ -21,9 +21,9 @@ from loquent import pretrained
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, HeadsConfig, OfflineLearner, attached
+from loquent.core.algorithm import StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting

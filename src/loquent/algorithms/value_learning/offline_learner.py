@@ -18,11 +18,8 @@ from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.on_policy import START
-from loquent.algorithms.shared.gradient_step import GradientStep, Loss
-from loquent.algorithms.shared.optimization import Means, minibatches, trainable
-from loquent.algorithms.shared.step_settings import StepSettings
 from loquent.algorithms.value_learning.value_losses import MODES
-from loquent.core.algorithm import BatchAlgorithm
+from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark, redefault, setting
 from loquent.errors import BadSetting, LoquentError
@@ -32,6 +29,8 @@ from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import BACKBONES, TokenValues
 from loquent.pretrained import exact
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.optimization import Means, minibatches, trainable
 
 PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
 

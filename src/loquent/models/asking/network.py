@@ -56,11 +56,6 @@ class Network(nn.Module):
         for number, layer in enumerate(layers):
             layer.seed = None if key is None else key.child(number).integer()
 
-    def sparse(self) -> list[nn.Parameter]:
-        """The parameters of which a batch reads, and changes, a few rows."""
-        query = self.heads.query
-        return list(query.parameters()) if isinstance(query, Rows) and query.sparse else []
-
     def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         memory, question, words = self.encoder(batch)
         return self.blocks(memory, batch.real), question, words

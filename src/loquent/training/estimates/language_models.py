@@ -15,10 +15,10 @@ from typing import Any
 
 from torch import Tensor
 
-from loquent.algorithms.shared.optimization import exact_copies
 from loquent.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
+from loquent.pretrained.learning.optimization import exact_copies
 from loquent.recipes import Recipe
 from loquent.training.estimates import needs
 from loquent.training.estimates.estimate import Estimate, checkpoints, free

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.algorithm import StepSettings
 from loquent.core.seeding import Key, borrowed
-from loquent.core.settings import check_ranges, setting
+from loquent.core.settings import redefault, setting
 from loquent.files.atomic import replacing
 from loquent.tasks.comments.learned import folders
 from loquent.tasks.comments.learned.examples import UPVOTES, About, examples, figures, label_names, unseen
@@ -26,7 +27,7 @@ RELEASED, LIBRARY = "released", "library"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(StepSettings):
     """How a transformer is trained."""
 
     model: str = setting("roberta-base", "an encoder by folder or Hugging Face name", source=CODE)
@@ -36,14 +37,12 @@ class Settings:
         source=CODE,
         choices=(RELEASED, LIBRARY),
     )
-    learning_rate: float = setting(1e-5, "the learning rate of AdamW, constant", source=CODE, low=0.0)
+    learning_rate: float = redefault(StepSettings, "learning_rate", 1e-5, source=CODE)
+    max_grad_norm: float | None = redefault(StepSettings, "max_grad_norm", None, source=CODE)
     minibatch: int = setting(16, "comments in one gradient step", source=CODE, low=1)
     most_tokens: int = setting(256, "the most tokens that are read of a comment", source=CODE, low=2)
     epochs: int = setting(1, "passes over the comments", low=1)
     seed: int = setting(0, "the seed of the head, of dropout and of the order", low=0)
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 ROBERTA = Settings()
@@ -114,29 +113,29 @@ def _fit(
     import torch
     from torch.nn import functional
 
-    optimizer = torch.optim.AdamW(module.parameters(), settings.learning_rate)
+    from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+    from loquent.pretrained.learning.optimization import Means, trainable
+
     longest = min(settings.most_tokens, getattr(module.config, "max_position_embeddings", 1 << 30) - 2)
-    module.train()
+    step = GradientStep(trainable(policy=module), settings.for_run(1, len(texts)), key, (module,))
+
+    def loss(rows: torch.Tensor) -> Loss:
+        inputs = tokenizer(
+            [texts[i] for i in rows.tolist()],
+            truncation=True,
+            max_length=longest,
+            padding=True,
+            return_tensors="pt",
+            return_token_type_ids=False,
+        )
+        target, logits = torch.from_numpy(classes)[rows], module(**inputs).logits
+        if logits.shape[1] == 1:
+            each = functional.binary_cross_entropy_with_logits(logits[:, 0], target.float(), reduction="none")
+        else:
+            each = functional.cross_entropy(logits, target, reduction="none")
+        return Loss(each.sum(), {})
+
     for epoch in range(settings.epochs):
-        order = key.child("order", epoch).generator().permutation(len(texts))
-        for step, first in enumerate(range(0, len(order), settings.minibatch)):
-            chosen = order[first : first + settings.minibatch]
-            inputs = tokenizer(
-                [texts[i] for i in chosen],
-                truncation=True,
-                max_length=longest,
-                padding=True,
-                return_tensors="pt",
-                return_token_type_ids=False,
-            )
-            target = torch.from_numpy(classes[chosen])
-            with borrowed(key.child("dropout", epoch, step)):
-                logits = module(**inputs).logits
-            if logits.shape[1] == 1:
-                loss = functional.binary_cross_entropy_with_logits(logits[:, 0], target.float())
-            else:
-                loss = functional.cross_entropy(logits, target)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-    module.eval()
+        order = torch.from_numpy(key.child("order", epoch).generator().permutation(len(texts)))
+        for chosen in order.split(settings.minibatch):
+            step.learn(chosen, loss, Means(), divisor=len(chosen))

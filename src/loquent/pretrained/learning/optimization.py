@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from loquent.core.algorithm import RateSettings, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.machine import parallel
-
-if TYPE_CHECKING:
-    from loquent.algorithms.shared.step_settings import StepSettings
 
 Parameters = dict[str, nn.Parameter]
 
@@ -91,6 +90,41 @@ class RoundedSGD(Rounded, torch.optim.SGD):
     """Gradient descent for parameters of 16 bits."""
 
 
+class LazyAdamW(torch.optim.AdamW):
+    """AdamW that changes, of a parameter with a sparse gradient, only the rows in it and their moments.
+
+    The step of these rows is that of `torch.optim.SparseAdam`, without weight decay.
+    """
+
+    def step(self, closure: Any = None) -> Any:
+        """One step; the rows of sparse gradients come after the other parameters."""
+        listed = [(group, p) for group in self.param_groups for p in group["params"] if p.grad is not None]
+        sparse = [(group, p, p.grad.coalesce()) for group, p in listed if p.grad.is_sparse]
+        for _, parameter, _ in sparse:
+            parameter.grad = None
+        result = super().step(closure)
+        for group, parameter, gradient in sparse:
+            parameter.grad = gradient
+            self._change(group, parameter, gradient.indices()[0], gradient.values())
+        return result
+
+    @torch.no_grad()
+    def _change(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, gradient: Tensor) -> None:
+        """Change the rows with these numbers by their gradients."""
+        state, (first, second) = self.state[parameter], group["betas"]
+        if not state:
+            state["step"] = torch.zeros((), device=parameter.device if group["fused"] else "cpu")
+            state |= {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
+        state["step"] += 1
+        step = int(state["step"])
+        mean, square = state["exp_avg"][rows], state["exp_avg_sq"][rows]
+        mean += (gradient - mean) * (1 - first)
+        square += (gradient**2 - square) * (1 - second)
+        state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
+        size = group["lr"] * math.sqrt(1 - second**step) / (1 - first**step)
+        parameter[rows] -= size * (mean / (square.sqrt() + group["eps"]))
+
+
 def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.optim.Optimizer:
     """The optimizer that the settings name."""
     if settings.optimizer == "adamw":
@@ -98,7 +132,17 @@ def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.opti
     return {"rmsprop": rmsprop, "sgd": sgd}[settings.optimizer](parameters, settings.learning_rate)
 
 
-def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+def lazy_adamw(parameters: Parameters, settings: RateSettings) -> torch.optim.AdamW:
+    """`LazyAdamW` without weight decay."""
+    return adamw(parameters, settings.learning_rate, 0.0, LazyAdamW)
+
+
+def adamw(
+    parameters: Parameters,
+    learning_rate: float,
+    weight_decay: float,
+    kind: type[torch.optim.AdamW] = torch.optim.AdamW,
+) -> torch.optim.AdamW:
     """AdamW (arXiv:1711.05101), fused where the device supports it.
 
     Vectors (biases, norms) have no weight decay.
@@ -107,7 +151,7 @@ def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> 
     vectors = [p for p in parameters.values() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters.values())
-    kind = RoundedAdamW if _has_16_bits(parameters) else torch.optim.AdamW
+    kind = RoundedAdamW if _has_16_bits(parameters) else kind
     return kind(groups, lr=learning_rate, fused=fused or None)
 
 
@@ -242,11 +286,13 @@ def clip_gradients(parameters: Parameters, limit: float | None) -> float:
     Raises:
         LoquentError: the norm is not finite; a step would make the parameters invalid.
     """
-    gradients = [
-        p.grad.to(torch.promote_types(p.dtype, torch.float32))
-        for p in parameters.values()
-        if p.grad is not None
-    ]
+    gradients = []
+    for parameter in (p for p in parameters.values() if p.grad is not None):
+        gradient: Any = parameter.grad
+        if gradient.is_sparse:
+            parameter.grad = gradient = gradient.coalesce()
+            gradient = gradient.values()
+        gradients.append(gradient.to(torch.promote_types(parameter.dtype, torch.float32)))
     norm = torch.nn.utils.get_total_norm(gradients)
     if not bool(norm.isfinite()):
         raise LoquentError(

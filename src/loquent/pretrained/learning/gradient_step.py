@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from loquent.algorithms.shared.optimization import (
+from loquent.core.algorithm import RateSettings, step_size
+from loquent.core.seeding import Key, borrowed
+from loquent.files import saved_state
+from loquent.machine import parallel
+from loquent.pretrained import dropping
+from loquent.pretrained.learning.optimization import (
     Means,
     Parameters,
     clip_gradients,
@@ -23,20 +28,6 @@ from loquent.algorithms.shared.optimization import (
     make_optimizer,
     state_by_name,
 )
-from loquent.algorithms.shared.step_settings import StepSettings, step_size
-from loquent.core.seeding import Key, borrowed
-from loquent.files import saved_state
-from loquent.machine import parallel
-from loquent.pretrained import dropping
-
-
-class Minibatch(Protocol):
-    """Rows that a gradient step learns from."""
-
-    def __len__(self) -> int: ...
-
-    def take(self, rows: Any) -> Self:
-        """The minibatch of some rows."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +40,7 @@ class Loss:
     """Numbers to log, by key."""
 
 
-Rows = TypeVar("Rows", bound=Minibatch)
+Rows = TypeVar("Rows")
 Logged = Sequence[Mapping[str, Tensor]]
 
 
@@ -61,13 +52,19 @@ class GradientStep:
         settings: optimizer, learning rate and its schedule, weight decay and clipping.
         key: the stream that dropout draws from; each step has its own child.
         modules: networks that are in training mode, with dropout, during a step.
+        make: makes the optimizer of the parameters by the settings.
     """
 
     def __init__(
-        self, parameters: Parameters, settings: StepSettings, key: Key, modules: Sequence[nn.Module] = ()
+        self,
+        parameters: Parameters,
+        settings: RateSettings,
+        key: Key,
+        modules: Sequence[nn.Module] = (),
+        make: Callable[[Parameters, Any], torch.optim.Optimizer] = make_optimizer,
     ) -> None:
         self.parameters, self.settings, self.key, self.modules = parameters, settings, key, tuple(modules)
-        self.optimizer = make_optimizer(parameters, settings)
+        self.optimizer = make(parameters, settings)
         self.steps = 0
 
     @property
@@ -81,16 +78,17 @@ class GradientStep:
         loss: Callable[[Rows], Loss],
         means: Means,
         *,
-        passes: Callable[[Rows], Iterable[Rows]],
+        passes: Callable[[Rows], Iterable[Rows]] = lambda own: (own,),
         divisor: float = 1.0,
         veto: Callable[[Logged], bool] | None = None,
     ) -> float | None:
         """Take one step on a minibatch; returns the norm of its gradient before clipping.
 
         Args:
+            minibatch: if several processes learn, it has a length, and `take` gives some of its rows.
             loss: the loss of one pass, as a sum.
             means: receives the logged values, if the step is taken.
-            passes: divides the rows of this process into forward passes.
+            passes: divides the rows of this process into forward passes; by default one.
             divisor: what the sum over the whole minibatch is divided by, in all processes.
             veto: reads the logged values of the passes; if it returns true, no step is taken, and the result
                 is None.
@@ -98,9 +96,9 @@ class GradientStep:
         Raises:
             LoquentError: the norm of the gradient is not finite; the parameters are unchanged.
         """
-        own = minibatch
+        own: Any = minibatch
         if parallel.size() > 1:
-            own = minibatch.take(parallel.own_rows(torch.arange(len(minibatch))))
+            own = own.take(parallel.own_rows(torch.arange(len(own))))
         self.optimizer.zero_grad(set_to_none=True)
         logged = []
         with self._training():

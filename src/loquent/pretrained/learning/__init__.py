@@ -1,0 +1,1 @@
+"""Learning: the gradient step, its optimizers and their state."""
