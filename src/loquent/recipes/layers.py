@@ -22,13 +22,13 @@ BASE, PROFILES = "base", "profiles"
 MOST_BASES = 8
 
 
-def whole(root: Node, path: Path) -> Node:
-    """The tree of a recipe over the trees of its bases.
+def whole(root: Node, path: Path) -> tuple[Node, list[Path]]:
+    """The tree of a recipe over the trees of its bases, and the files of both.
 
     Raises:
         BadSetting: a base does not exist, or the bases form a circle.
     """
-    layers, folder = [root], path.parent
+    layers, files, folder = [root], [path], path.parent
     while (node := layers[-1].mapping("a recipe").pop(BASE, None)) is not None:
         file = folder / f"{node.value}.yaml"
         if not isinstance(node.value, str) or Path(node.value).name != node.value or not file.is_file():
@@ -42,10 +42,11 @@ def whole(root: Node, path: Path) -> Node:
                 "circle; remove a base"
             )
         layers.append(read(file))
+        files.append(file)
     merged = layers.pop()
     while layers:
         merged = _over(merged, layers.pop())
-    return merged
+    return merged, files
 
 
 def profile(root: Node, name: str | None) -> list[Override]:
@@ -60,22 +61,12 @@ def profile(root: Node, name: str | None) -> list[Override]:
     found = {key: inner.mapping(f"{PROFILES}.{key}") for key, inner in _inside(node).items()}
     if name is not None and name != "smoke" and name not in found:
         raise UnknownName("profile of this recipe", name, [*found, "smoke"])
-    return of_file({path: _of_profile(node) for path, node in found.get(name or "", {}).items()})
+    return of_file({path: node.of(PROFILE) for path, node in found.get(name or "", {}).items()})
 
 
 def names(root: Node) -> Sequence[str]:
     """The profiles of a recipe's tree."""
     return tuple(_inside(root.mapping("a recipe").get(PROFILES)))
-
-
-def _of_profile(node: Node) -> Node:
-    """The node with the origin of a profile, and all nodes inside it."""
-    value = node.value
-    if isinstance(value, dict):
-        value = {name: _of_profile(item) for name, item in value.items()}
-    elif isinstance(value, list):
-        value = [_of_profile(item) for item in value]
-    return Node(value, node.file, node.line, PROFILE)
 
 
 def _inside(node: Node | None) -> dict[str, Node]:
