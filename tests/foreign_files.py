@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import io
 import json
 import os
@@ -199,11 +200,11 @@ def poisoned(tree: Any, draw: random.Random) -> Any:
         if way == 0 and isinstance(mapping, dict):
             mapping[_key(draw)] = mapping.pop(key)
         elif way == 1 and isinstance(mapping, dict):
-            mapping[_key(draw)] = draw.choice(VALUES)
+            mapping[_key(draw)] = _value(draw)
         elif way == 2 and isinstance(mapping[key], dict):
-            mapping[key][_key(draw)] = draw.choice(VALUES)
+            mapping[key][_key(draw)] = _value(draw)
         else:
-            mapping[key] = draw.choice(VALUES)
+            mapping[key] = _value(draw)
     return whole
 
 
@@ -212,6 +213,10 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
         yield tree, key
         if isinstance(value, dict | list):
             yield from _places(value)
+
+
+def _value(draw: random.Random) -> Any:
+    return copy.deepcopy(draw.choice(VALUES))  # it may be changed in its new place
 
 
 def _key(draw: random.Random) -> str:
@@ -277,7 +282,7 @@ class Place:
 def _recipe(place: Place, draw: random.Random) -> tuple[str, ...]:
     tree = {
         **draw.choice(RECIPES),
-        "profiles": {"cpu": {"training.updates": 1, _key(draw): draw.choice(VALUES)}},
+        "profiles": {"cpu": {"training.updates": 1, _key(draw): _value(draw)}},
     }
     file = place.tree("theirs.yaml", tree, draw)
     profile = draw.choice(((), ("--profile", "cpu"), ("--profile", "smoke")))
@@ -417,8 +422,9 @@ def run(
                 warnings.simplefilter("ignore")
                 code = _called(line)
                 if Path("taken.yaml").exists():  # lies here now, so it would be trusted
-                    _called(("train", "taken.yaml", "--dry-run"))
-                    _called(("train", "taken.yaml", "--profile", "smoke", "--dry-run"))
+                    more = ("--out", str(place.run)) if draw.random() < quick else ("--dry-run",)
+                    _called(("train", "taken.yaml", *more))
+                    _called(("train", "taken.yaml", "--profile", "smoke", *more))
             counts[line[0]] += 1
             codes[str(code) if code in (0, 1, 2, "refused") else "raised"] += 1
             if found:

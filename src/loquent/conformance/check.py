@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from loquent.conformance import action_sets, laws
 from loquent.conformance.walks import Bench, NotChecked, Tally
 from loquent.core import registry
+from loquent.core.seeding import as_integer
 from loquent.core.task import Task
 from loquent.errors import BadSetting
 
@@ -65,8 +66,7 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
     Raises:
         BadSetting: `task` is not the name of a task, or `episodes` is less than 1.
     """
-    if episodes < 1:
-        raise BadSetting(f"episodes must be an integer of at least 1, got {episodes!r}")
+    episodes = as_integer(episodes, f"episodes must be an integer of at least 1, got {episodes!r:.80}", low=1)
     if isinstance(task, str):
         task_class = registry.import_name(task) if ":" in task else registry.find("task", task)
         if not (isinstance(task_class, type) and issubclass(task_class, Task)):

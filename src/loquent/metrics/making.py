@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from loquent.core import registry
@@ -31,8 +32,8 @@ def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
     if ":" not in name:
         metric: Metric = factory(context, **options)
         return metric
-    if not registry.accepts(factory, context, **options):
-        if registry.accepts(factory, context):
+    if inspect.isbuiltin(factory) or not registry.accepts(factory, context, **options):
+        if not inspect.isbuiltin(factory) and registry.accepts(factory, context):
             refused = [
                 key for key in options if not registry.accepts(factory, context, **{key: options[key]})
             ]

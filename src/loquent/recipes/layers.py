@@ -59,7 +59,7 @@ def profile(root: Node, name: str | None) -> list[Override]:
     """
     node = root.mapping("a recipe").pop(PROFILES, None)
     found = {key: inner.mapping(f"{PROFILES}.{key}") for key, inner in _inside(node).items()}
-    if name is not None and name != "smoke" and name not in found:
+    if name is not None and name != "smoke" and (not isinstance(name, str) or name not in found):
         raise UnknownName("profile of this recipe", name, [*found, "smoke"])
     return of_file({path: node.of(PROFILE) for path, node in found.get(name or "", {}).items()})
 

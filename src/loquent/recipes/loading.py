@@ -57,8 +57,9 @@ def load(
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
     chosen = layers.profile(root, profile)
     own = files if str(name).endswith((".yaml", ".yml")) else []
+    first = override(override(copy.deepcopy(root), chosen), overrides)
     others = [item.file for item in overrides if isinstance(item, Override) and item.file]
-    alone = _gate(override(override(copy.deepcopy(root), chosen), overrides), [*own, *others], imports)
+    alone = _gate(first, [*own, *others], imports)
     with registry.refuse_imports(alone):
         tiny = smoke.overrides_of(profile, root, [*chosen, *overrides])
     whole = override(override(override(root, chosen), tiny, PROFILE), overrides)
