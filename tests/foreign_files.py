@@ -29,6 +29,7 @@ from typing import Any
 
 import yaml
 
+import foreign_trees as trees
 import loquent
 from loquent import recipes
 from loquent.cli import main as cli
@@ -36,111 +37,6 @@ from loquent.core.guards import trust
 from loquent.files.run_folder import RunFolder
 from loquent.machine.version import RUN_FORMAT
 
-BAIT, SECRET, PROGRAM = "loquent_bait", "LOQUENT_BAIT_KEY", "./loquent_bait_program"
-SERVER = "http://127.0.0.1:9/v1"
-CODE = (
-    f"{BAIT}:s", f"{BAIT}.inner:s", f" {BAIT}:s", f"{BAIT}:s ", f"{BAIT}:s #", f"{BAIT}:s\n", "this:s",
-    f"[{BAIT}:s]", f"{{kind: {BAIT}:s}}", f"'{BAIT}:s'", f"{BAIT}:s}}", f"1, of: {BAIT}:s", f"!!str {BAIT}:s",
-)  # fmt: skip
-HTTP = {"kind": "http", "base_url": SERVER, "model": "m", "api_key_variable": SECRET, "retries": 0}
-ASKED = {"kind": "dialogue/remote", "model": "m", "api_key_variable": SECRET, "retries": 0}
-VALUES: tuple[Any, ...] = (
-    *CODE, {"kind": f"{BAIT}:s"}, {"of": f"{BAIT}:s"}, {"of": f"{BAIT}:s", "z": 1}, [f"{BAIT}:s"],
-    {"of": "callable", "function": f"{BAIT}:s"}, {f"{BAIT}:s": 1}, {f"{BAIT}:s": {}}, HTTP, ASKED,
-    {**ASKED, "url": SERVER}, {"kind": "comments/remote", "model": "m", "url": SERVER, "retries": 0},
-    {"of": "spice", "jar": PROGRAM, "java": PROGRAM}, {"kind": "wordle/mixture", "first": HTTP},
-    {"of": "classifier", "path": "/absent"}, {"of": "bleu_totto"}, SECRET, SERVER, PROGRAM, 1, None, "",
-)  # fmt: skip
-PATHS = (
-    "algorithm.kind", "algorithm", "algorithm.view", "algorithm.features", "algorithm.features.kind", "task",
-    "task.kind", "task.reward", "task.answerer", "task.judge", "task.moderator", "task.voter", "rewards",
-   "rewards.x", "rewards.x.of", "rewards.x.function", "metrics", "metrics.x", "metrics.x.of",
-    "training.teacher", "training.teacher.kind", "training.teacher.api_key_variable", "training.trackers",
-    "training.data", "model.path", "model.format", "decoding", "evaluation", "profiles", "base", "name",
-    "kind", "of", "function", "reward", "agent", "set", "at", "data", "optimum", "jar", "java", "view",
-)  # fmt: skip
-PIECES = (".", "kind", "=", "#", " ", "{", "}", ":", "\n", "'", "[", "]", ",", "of", f"{BAIT}:s", *PATHS)
-TINY = {"layers": 1, "width": 32, "heads": 2, "vocabulary": 300, "tokenizer_texts": 20, "context": 128}
-RUN = {"updates": 1, "episodes": 2, "evaluate_every": 0, "final_episodes": 2}
-RECIPES: tuple[dict[str, Any], ...] = (
-    {
-        "task": {"kind": "generation", "limit": 4},
-        "model": TINY,
-        "rewards": {"lexicon": 1.0, "x": {"of": "rouge", "key": "rouge/rouge1"}},
-        "metrics": {"rouge": {}},
-        "decoding": {"max_new_tokens": 2},
-        "algorithm": {"kind": "ppo", "minibatch": 2, "epochs": 1},
-        "training": RUN,
-    },
-    {
-        "task": {"kind": "tagging", "limit": 4, "reward": "token_f1"},
-        "algorithm": {"kind": "sb3/ppo", "steps": 4, "rollout": 4, "minibatch": 2, "network": [4]},
-        "training": RUN,
-    },
-    {
-        "task": {"kind": "wordle", "limit": 4},
-        "model": TINY,
-        "decoding": {"max_new_tokens": 2},
-        "algorithm": {"kind": "cloning"},
-        "training": {**RUN, "teacher": {"kind": "wordle/random_mixture", "prob_smart": 0.5}},
-    },
-    {
-        "task": {"kind": "dialogue", "limit": 4, "answerer": "dialogue/truthful"},
-        "model": TINY,
-        "decoding": {"max_new_tokens": 2},
-        "algorithm": {"kind": "ppo", "minibatch": 2, "epochs": 1},
-        "training": RUN,
-    },
-    {
-        "task": {"kind": "comments", "limit": 4, "moderator": "comments/rules"},
-        "model": TINY,
-        "decoding": {"max_new_tokens": 2},
-        "algorithm": {"kind": "supervised"},
-        "training": RUN,
-    },
-)
-SUITE: dict[str, Any] = {
-    "columns": {"return": {"metric": "return", "better": "higher"}},
-    "set": {"training.updates": 1},
-    "profiles": {"full": {"set": {"any": {"training.episodes": 2}}, "data": {"d": {"episodes": 2}}}},
-    "stages": {"s": {"recipe": "theirs.yaml"}},
-    "cells": {
-        "a": {"recipe": "theirs.yaml", "set": {"training.seed": 1}, "at": {"full": {"training.seed": 2}}},
-        "b": {"recipe": "wordle_bc", "agent": {"kind": "random"}, "set": {"task.limit": 4}},
-    },
-    "data": {"d": {"agent": "random", "design": {"kind": "games"}}},
-    "optimum": "wordle/optimal",
-}
-RL4LMS: dict[str, Any] = {
-    "tokenizer": {"model_name": "gpt2"},
-    "datapool": {"id": "imdb", "args": {"seed": 1}},
-    "reward_fn": {"id": "rouge", "args": {"rouge_type": "rouge1"}},
-    "alg": {
-        "id": "ppo",
-        "policy": {"id": "causal_lm_actor_critic_policy", "args": {"model_name": "gpt2"}},
-    },
-    "train_evaluation": {
-        "n_iters": 1,
-        "metrics": [{"id": "meteor", "args": {}}, {"id": "spice", "args": {}}],
-    },
-}
-TURN = {"seat": "agent", "text": "crane", "rewards": {"turn": -1.0}}
-EPISODE = {
-    "task": "wordle-v1",
-    "row": "crane",
-    "split": "train",
-    "seed": 0,
-    "turns": [TURN],
-    "ended": "limit",
-}
-LINES: dict[str, Any] = {
-    "text": "a fine film", "references": ["a good film"], "prompt": "a", "chosen": "good", "rejected": "bad",
-    "rater": "r", "item": "i", "system": "s", "rating": 3, "tokens": ["a"], "labels": ["O"], "id": "x",
-}  # fmt: skip
-COLLECTED = {
-    "task": "comments", "options": ["limit=4", "task.moderator=comments/rules"], "identity": "comments-v1",
-    "agent": "random", "episodes": 1, "split": "train", "seed": 0, "version": "0", "weights": {"turn": 1.0},
-}  # fmt: skip
 HOUSE = str(Path(loquent.__file__).parent)
 CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 PROGRAMS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.spawn")
@@ -157,11 +53,11 @@ class Watch:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Called by Python for each module that is imported for the first time."""
-        if name.partition(".")[0] in (BAIT, "this"):
+        if name.partition(".")[0] in (trees.BAIT, "this"):
             self._note(f"import {name}")
 
     def _event(self, event: str, details: tuple[Any, ...]) -> None:
-        if event in CONNECTIONS or (event in PROGRAMS and PROGRAM in str(details)):
+        if event in CONNECTIONS or (event in PROGRAMS and trees.PROGRAM in str(details)):
             self._note(event)
 
     def _note(self, what: str) -> None:
@@ -176,58 +72,18 @@ class Watch:
         class Environment(plain):  # type: ignore[misc, valid-type]
             def __getitem__(self, key: str) -> str:
                 code = sys._getframe(1).f_code  # libraries may copy the whole environment
-                if key == SECRET and (code.co_name == "get" or code.co_filename.startswith(HOUSE)):
+                if key == trees.SECRET and (code.co_name == "get" or code.co_filename.startswith(HOUSE)):
                     watch._note("secret")
                 return str(super().__getitem__(key))
 
         self.reached, self.active = [], True
-        os.environ[SECRET] = "a-secret-key"
+        os.environ[trees.SECRET] = "a-secret-key"
         os.environ.__class__ = Environment
         try:
             yield self.reached
         finally:
             os.environ.__class__ = plain
             self.active = False
-
-
-def poisoned(tree: Any, draw: random.Random) -> Any:
-    """A copy of a tree with names of code, secrets and servers in one to three places."""
-    whole = json.loads(json.dumps(tree))
-    for _ in range(draw.choice((1, 1, 1, 2))):
-        places = list(_places(whole))
-        mapping, key = draw.choice(places)
-        way = draw.randrange(4)
-        if way == 0 and isinstance(mapping, dict):
-            mapping[_key(draw)] = mapping.pop(key)
-        elif way == 1 and isinstance(mapping, dict):
-            mapping[_key(draw)] = _value(draw)
-        elif way == 2 and isinstance(mapping[key], dict):
-            mapping[key][_key(draw)] = _value(draw)
-        else:
-            mapping[key] = _value(draw)
-    return whole
-
-
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-        yield tree, key
-        if isinstance(value, dict | list):
-            yield from _places(value)
-
-
-def _value(draw: random.Random) -> Any:
-    return copy.deepcopy(draw.choice(VALUES))  # it may be changed in its new place
-
-
-def _key(draw: random.Random) -> str:
-    way, path, code = draw.randrange(5), draw.choice(PATHS), draw.choice(CODE)
-    if way == 0:
-        return f"{path}={code} #"
-    if way == 1:
-        return draw.choice((f"{path}.{code}", f"x={{of: callable, function: {code}}} #", code, f" {path}"))
-    if way == 2:
-        return "".join(draw.choices(PIECES, k=draw.randint(1, 6)))
-    return path
 
 
 class Place:
@@ -241,7 +97,7 @@ class Place:
             path.mkdir()
         os.chdir(self.here)
         recipe = self.there / "begun.yaml"
-        recipe.write_text(yaml.safe_dump(RECIPES[0]))
+        recipe.write_text(yaml.safe_dump(trees.RECIPES[0]))
         if trained:
             assert _called(["train", str(recipe), "--out", str(self.run)]) == 0
         else:
@@ -257,14 +113,15 @@ class Place:
         return self
 
     def tree(self, name: str, tree: Any, draw: random.Random) -> str:
-        """A YAML file of theirs, poisoned; with a base or with text that is no YAML at times."""
-        tree = poisoned(tree, draw)
+        """A YAML file of theirs; with a base, or in another spelling, at times."""
         text = yaml.safe_dump(tree, default_style=draw.choice((None, None, '"')), width=10**6)
         if draw.random() < 0.1:
             text = json.dumps(tree)
         if draw.random() < 0.1:
             text = text.replace(
-                BAIT, draw.choice((f"!!python/name:{BAIT}", f"&a {BAIT}", f"\\x6c{BAIT[1:]}")), 1
+                trees.BAIT,
+                draw.choice((f"!!python/name:{trees.BAIT}", f"&a {trees.BAIT}", f"\\x6c{trees.BAIT[1:]}")),
+                1,
             )
         if name == "theirs.yaml" and draw.random() < 0.15:
             (self.there / "below.yaml").write_text(text, encoding="utf-8")
@@ -274,22 +131,34 @@ class Place:
 
     def lines(self, name: str, line: Any, draw: random.Random) -> str:
         """A file of theirs with JSON lines, poisoned."""
-        lines = [poisoned(line, draw) if draw.random() < 0.5 else line for _ in range(4)]
+        lines = [trees.poisoned(line, draw) if draw.random() < 0.5 else line for _ in range(4)]
         (self.there / name).write_text("".join(json.dumps(one) + "\n" for one in lines))
         return str(self.there / name)
 
 
 def _recipe(place: Place, draw: random.Random) -> tuple[str, ...]:
-    tree = {
-        **draw.choice(RECIPES),
-        "profiles": {"cpu": {"training.updates": 1, _key(draw): _value(draw)}},
-    }
-    file = place.tree("theirs.yaml", tree, draw)
+    tree, apt = draw.choice(trees.RECIPES), draw.random() < 0.6
+    path, value = trees.apt(tree, draw)
     profile = draw.choice(((), ("--profile", "cpu"), ("--profile", "smoke")))
-    if draw.random() < place.quick:
+    if not apt:
+        tree = {
+            **tree,
+            "profiles": {"cpu": {"training.updates": 1, trees.drawn_key(draw): trees.drawn_value(draw)}},
+        }
+        tree = trees.poisoned(tree, draw)
+    elif profile == ("--profile", "smoke") and draw.random() < 0.5:
+        tree = {**tree, draw.choice(("rewards", "metrics")): trees.hidden(draw)}
+    elif profile == ("--profile", "cpu"):
+        path = draw.choice((path, path, f"{path}={json.dumps(value)} #"))
+        tree = {**tree, "profiles": {"cpu": {path: value}}}
+    else:
+        tree = trees.with_setting(tree, path, value)
+    file = place.tree("theirs.yaml", tree, draw)
+    if not apt and draw.random() < place.quick:
         return draw.choice((("show", file, *profile), ("train", file, *profile, "--out", str(place.run))))
     return draw.choice(
         (
+            ("show", file, *profile),
             ("train", file, *profile, "--dry-run"),
             ("train", file, *profile, "--out", "out"),
             ("train", file, *profile, "--seeds", "1", "--out", "out"),
@@ -299,23 +168,47 @@ def _recipe(place: Place, draw: random.Random) -> tuple[str, ...]:
 
 
 def _suite(place: Place, draw: random.Random) -> tuple[str, ...]:
-    recipe = draw.choice(RECIPES)
-    if draw.random() < 0.3:
-        place.tree("theirs.yaml", recipe, draw)
+    recipe, suite, apt = draw.choice(trees.RECIPES), copy.deepcopy(trees.SUITE), draw.random() < 0.6
+    path, value = trees.apt(recipe, draw)
+    agent = draw.choice((trees.HTTP, trees.CODE[0], {"kind": trees.CODE[0]}))
+    profile = draw.choice(("full", "full", "smoke"))
+    place.tree("theirs.yaml", trees.poisoned(recipe, draw) if draw.random() < 0.2 else recipe, draw)
+    if not apt:
+        suite = trees.poisoned(suite, draw)
+    elif (where := draw.randrange(8)) == 0:
+        suite["set"][path] = value
+    elif where == 1:
+        suite["cells"]["a"]["set"][path] = value
+    elif where == 2:
+        suite["cells"]["a"]["at"][profile] = {path: value}
+    elif where == 3:
+        suite["profiles"]["full"]["set"]["any"][path] = value
+    elif where == 4:
+        suite["cells"]["a"]["set"][f"{path}={json.dumps(value)} #"] = 1
+    elif where == 5:
+        suite["cells"]["b"]["agent"] = agent
+    elif where == 6:
+        suite["data"]["d"]["agent"] = agent
     else:
-        (place.there / "theirs.yaml").write_text(yaml.safe_dump(recipe))
-    file = place.tree("suite.yaml", SUITE, draw)
-    more = draw.choice((("--profile", "full"), ("--profile", "smoke"), ("--power",), ("--only", "b")))
-    out = str(place.run) if draw.random() < place.quick else "out"
-    return ("bench", file, *more, "--processes", "1", "--out", out)
+        (place.there / "theirs.yaml").write_text(yaml.safe_dump(trees.with_setting(recipe, path, value)))
+    file = place.tree("suite.yaml", suite, draw)
+    out = str(place.run) if not apt and draw.random() < place.quick else "out"
+    more = draw.choice(((), (), ("--only", "b"), ("--power",)))
+    return ("bench", file, "--profile", profile, *more, "--processes", "1", "--out", out)
 
 
 def _of_run(place: Place, draw: random.Random) -> tuple[str, ...]:
     run, config = str(place.run), RunFolder(place.run).config
     shutil.rmtree(place.there)
     place.there.mkdir()
-    config.write_text(yaml.safe_dump(poisoned(place.config, draw)))
-    data = place.lines("episodes.jsonl", EPISODE, draw)
+    path, value = trees.apt(place.config, draw)
+    apt = (
+        trees.with_setting(place.config, path, value)
+        if draw.random() < 0.6
+        else trees.poisoned(place.config, draw)
+    )
+    config.write_text(yaml.safe_dump(apt))
+    data = place.lines("episodes.jsonl", trees.EPISODE, draw)
     return draw.choice(
         (
             ("show", run), ("show", str(config)), ("report", run, "--out", "page.html"), ("resume", run),
@@ -331,16 +224,18 @@ def _of_run(place: Place, draw: random.Random) -> tuple[str, ...]:
 
 
 def _of_seeds(place: Place, draw: random.Random) -> tuple[str, ...]:
-    place.tree("recipe.yaml", place.config, draw)
+    place.tree("recipe.yaml", trees.with_setting(place.config, *trees.apt(place.config, draw)), draw)
     (place.there / "seeds.json").write_text(json.dumps({"seeds": [0]}))
     return draw.choice((("resume", str(place.there)), ("report", str(place.there), "--out", "page.html")))
 
 
 def _episodes(place: Place, draw: random.Random) -> tuple[str, ...]:
-    data = place.lines("episodes.jsonl", {**EPISODE, "task": draw.choice(("wordle-v1", "comments-v1"))}, draw)
-    (place.there / "collect.json").write_text(json.dumps(poisoned(COLLECTED, draw)))
+    data = place.lines(
+        "episodes.jsonl", {**trees.EPISODE, "task": draw.choice(("wordle-v1", "comments-v1"))}, draw
+    )
+    (place.there / "collect.json").write_text(json.dumps(trees.poisoned(trees.COLLECTED, draw)))
     if draw.random() < 0.3:
-        place.tree("config.yaml", place.config, draw)
+        place.tree("config.yaml", trees.with_setting(place.config, *trees.apt(place.config, draw)), draw)
     return draw.choice(
         (
             ("convert", str(place.there), "out.jsonl", "--top", "0.5"), ("convert", data, "out.jsonl"),
@@ -353,8 +248,8 @@ def _episodes(place: Place, draw: random.Random) -> tuple[str, ...]:
 
 
 def _texts(place: Place, draw: random.Random) -> tuple[str, ...]:
-    file = place.lines("texts.jsonl", LINES, draw)
-    (place.there / "key.json").write_text(json.dumps(poisoned(LINES, draw)))
+    file = place.lines("texts.jsonl", trees.LINES, draw)
+    (place.there / "key.json").write_text(json.dumps(trees.poisoned(trees.LINES, draw)))
     return draw.choice(
         (
             ("score", "--metrics", "bleu,lexicon", file, "--resamples", "0"), ("study", file),
@@ -369,7 +264,7 @@ def _texts(place: Place, draw: random.Random) -> tuple[str, ...]:
 
 
 def _imported(place: Place, draw: random.Random) -> tuple[str, ...]:
-    file = place.tree("rl4lms.yml", RL4LMS, draw)
+    file = place.tree("rl4lms.yml", trees.poisoned(trees.RL4LMS, draw), draw)
     return ("import", "rl4lms", file, "--accept-changes", "--out", "taken.yaml")
 
 

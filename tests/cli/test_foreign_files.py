@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 import foreign_files
+import foreign_trees
 from loquent.cli import main as cli
 
 WATCH = foreign_files.Watch()
@@ -30,9 +31,9 @@ def test_no_file_reaches_out(count, trained, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("task", "reached"),
     [
-        ({"kind": f"{foreign_files.BAIT}:s"}, f"import {foreign_files.BAIT}"),
-        ({"kind": "dialogue", "answerer": foreign_files.ASKED}, "secret"),
-        ({"kind": "dialogue", "answerer": {**foreign_files.ASKED, "url": "PORT"}}, "socket.connect"),
+        ({"kind": f"{foreign_trees.BAIT}:s"}, f"import {foreign_trees.BAIT}"),
+        ({"kind": "dialogue", "answerer": foreign_trees.ASKED}, "secret"),
+        ({"kind": "dialogue", "answerer": {**foreign_trees.ASKED, "url": "PORT"}}, "socket.connect"),
     ],
 )
 def test_the_watch_sees_what_an_allowed_file_reaches(task, reached, tmp_path, monkeypatch, capsys):
@@ -40,7 +41,7 @@ def test_the_watch_sees_what_an_allowed_file_reaches(task, reached, tmp_path, mo
     closed = socket.create_server(("127.0.0.1", 0))
     address = f"http://127.0.0.1:{closed.getsockname()[1]}"
     closed.close()
-    recipe = {**foreign_files.RECIPES[3], "task": task}
+    recipe = {**foreign_trees.RECIPES[3], "task": task}
     text = yaml.safe_dump(recipe).replace("PORT", address)
     (tmp_path / "mine.yaml").write_text(text)
     with WATCH.watching() as seen:
