@@ -11,6 +11,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # the key that marks runs is not this user's own
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,20 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say why tests were skipped, by reason and number."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        if isinstance(report.longrepr, tuple | list)
+        else "no reason"
+        for report in terminalreporter.stats.get("skipped", ())
+    )
+    if reasons:
+        terminalreporter.section(f"{reasons.total():,} skipped tests by reason")
+        for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+            terminalreporter.line(f"{count:6,}  {reason}")
 
 
 @pytest.fixture

@@ -7,9 +7,19 @@ import gymnasium
 import pytest
 
 import loquent
+from loquent.cli import main as cli
 from loquent.errors import LoquentError
+from loquent.files import atomic
 
-ODD = [None, 5, lambda: None, math.nan, b"wordle", ("wordle",), {}]
+ODD = [None, 5, -1, lambda: None, "", "nope", math.nan, b"wordle", ["q"], {}]
+RECIPE = """
+task: {kind: wordle, limit: 4}
+model: {layers: 1, width: 32, heads: 2, vocabulary: 300, tokenizer_texts: 20, context: 128}
+metrics: {}
+decoding: {max_new_tokens: 2}
+algorithm: {kind: ppo, minibatch: 2, epochs: 1}
+training: {updates: 1, episodes: 2, evaluate_every: 0, final_episodes: 2}
+"""
 
 
 def refused(call, *given, **named):
@@ -18,20 +28,90 @@ def refused(call, *given, **named):
     return str(error.value)
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
-def test_odd_arguments_are_typed_errors(odd, tmp_path):
-    for call in (
-        lambda: loquent.task(odd),
-        lambda: loquent.check(odd),
-        lambda: loquent.play(odd, "random"),
-        lambda: loquent.play("wordle", {"agent": odd}),
-        lambda: loquent.load_run(odd),
-        lambda: loquent.evaluate(odd),
-        lambda: loquent.train("reviews_ppo", odd, profile="smoke"),
-        lambda: loquent.train(odd, tmp_path / "run"),
-        lambda: loquent.task("wordle").rows(odd),
-    ):
-        assert "must be" in (why := refused(call)) or "known" in why.lower(), why
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A small run that has ended."""
+    folder = tmp_path_factory.mktemp("face")
+    atomic.write_text(folder / "small.yaml", RECIPE)
+    return loquent.train(folder / "small.yaml", folder / "run", progress=False)
+
+
+WORDLE = loquent.task("wordle")
+STEP = WORDLE.start(WORDLE.rows("train")[0], loquent.Key(0))
+CALLS = {  # an argument by its name, a call of which it is the argument, and the odd values that are right
+    "task: task": (loquent.task, ()),
+    "task: play": (lambda odd: loquent.play(odd, "random"), ()),
+    "agent: play": (lambda odd: loquent.play("wordle", odd), ()),
+    "agent: in a mapping": (lambda odd: loquent.play("wordle", {"agent": odd}), ()),
+    "episodes: play": (lambda odd: loquent.play("wordle", "random", episodes=odd), (5,)),
+    "split: play": (lambda odd: loquent.play("wordle", "random", split=odd), ()),
+    "seed: play": (lambda odd: loquent.play("wordle", "random", seed=odd), (5,)),
+    "seat: learning": (lambda odd: loquent.play("wordle", "random", learning=odd), ()),
+    "task: check": (loquent.check, ()),
+    "episodes: check": (lambda odd: loquent.check("wordle", episodes=odd), (5,)),
+    "run: load_run": (loquent.load_run, ()),
+    "run: evaluate": (loquent.evaluate, ()),
+    "task: evaluate": (lambda odd: loquent.evaluate("random", task=odd, episodes=1), (None,)),
+    "agent: evaluate": (lambda odd: loquent.evaluate(odd, task="wordle", episodes=1), ()),
+    **{
+        f"{name}: evaluate": (
+            lambda odd, name=name: loquent.evaluate("random", task="wordle", **{name: odd}),
+            (5,),
+        )
+        for name in ("episodes", "seed")
+    },
+    "split: evaluate": (lambda odd: loquent.evaluate("random", task="wordle", split=odd), ()),
+    "recipe": (lambda odd: loquent.train(odd, "out", profile="smoke"), ()),
+    "out": (lambda odd: loquent.train("reviews_ppo", odd, ["nothing=1"]), ("", "nope")),
+    "override": (lambda odd: loquent.train("reviews_ppo", "out", odd), ({}, "")),
+    "override: one of a list": (lambda odd: loquent.train("reviews_ppo", "out", [odd]), ()),
+    "profile": (
+        lambda odd: loquent.train("reviews_ppo", "out", ["training.updates=x"], profile=odd),
+        (None,),
+    ),
+    "split: rows": (WORDLE.rows, ()),
+    "split: row": (lambda odd: WORDLE.row(odd, "a"), ()),
+    "row": (lambda odd: WORDLE.row("train", odd), ()),
+    "row: start": (lambda odd: WORDLE.start(odd, loquent.Key(0)), ()),
+    "step": (lambda odd: WORDLE.act(odd, "crane"), ()),
+    "seed: Key": (loquent.Key, (5,)),
+    "texts": (loquent.Texts, ("", "nope", ["q"], {})),
+    "size": (loquent.Slots, (5, -1)),
+    "num_envs": (lambda odd: gymnasium.make_vec("loquent/Blocks-v0", num_envs=odd), (5,)),
+    "task: gymnasium": (lambda odd: gymnasium.make("loquent/Task-v0", task=odd), ()),
+}
+OF_RUN = {
+    "key": (lambda run: run.plot, ([],)),
+    "path: plot": (lambda run: run.plot("rollout/return").save, ("nope",)),
+    "path: report": (lambda run: run.report, (None, "nope")),
+    "split: episodes": (lambda run: run.episodes, (None,)),
+    "update": (lambda run: lambda odd: run.episodes(update=odd), (None,)),
+    "max_new_tokens": (lambda run: lambda odd: run.agent(max_new_tokens=odd), (5,)),
+    "evaluation": (lambda run: lambda odd: run.agent(nothing=odd), ()),
+    "override: evaluate": (lambda run: lambda odd: run.evaluate(overrides=odd), ("",)),
+    "override: replace": (lambda run: run.recipe.replace, ()),
+}
+
+
+def check(argument, call, right):
+    word = argument.partition(":")[0]
+    for odd in ODD:
+        if not any(odd is one or (type(odd) is type(one) and odd == one) for one in right):
+            assert word in refused(call, odd).lower(), odd
+
+
+@pytest.mark.parametrize("argument", CALLS)
+def test_an_odd_argument_is_a_typed_error_that_names_it(argument, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check(argument, *CALLS[argument])
+
+
+@pytest.mark.parametrize("argument", OF_RUN)
+def test_an_odd_argument_of_a_run_is_too(argument, run, tmp_path, monkeypatch):
+    method, right = OF_RUN[argument]
+    owner = loquent.load_run(run.folder.resolve())
+    monkeypatch.chdir(tmp_path)
+    check(argument, method(owner), right)
 
 
 def test_an_agent_of_another_kind_is_named():
@@ -44,12 +124,29 @@ def test_a_mapping_may_name_agents_and_a_seat_that_nobody_has_is_refused():
     assert "'x'" in refused(loquent.play, "wordle", "random", learning="x")
 
 
+def test_an_agent_is_evaluated_on_a_task_as_on_the_command_line(run, tmp_path, capsys):
+    assert "is an agent, and no task is named" in refused(loquent.evaluate, "expert")
+    settings = {"task": "wordle", "episodes": 3, "seed": 1}
+    by_name = loquent.evaluate("expert", **settings)
+    made = loquent.evaluate(loquent.core.agent.make("expert", WORDLE), **settings)
+    assert by_name.as_json() == made.as_json()
+    line = ["evaluate", "expert", "--task", "wordle", "--episodes", "3", "--seed", "1", "--json"]
+    assert cli.main(line) == 0
+    assert f'"return": {by_name.values["return"]}' in capsys.readouterr().out
+    assert loquent.evaluate(run, task="wordle", episodes=2).n == 2
+
+
 def test_a_path_is_taken_as_an_option(tmp_path):
     (tmp_path / "words.txt").write_text("crane\n")
     assert loquent.task("wordle", words=Path(tmp_path / "words.txt")).rows("train")[0]["secret"] == "crane"
 
 
-@pytest.mark.parametrize("number", [-2, 0])
-def test_a_number_of_environments_that_is_no_count_is_refused(number):
-    with pytest.raises(LoquentError, match="num_envs"):
-        gymnasium.make_vec("loquent/Blocks-v0", num_envs=number)
+@pytest.mark.parametrize(
+    "name", ["os:system", "sys:exit", "math:pi", "builtins:print", "pathlib:Path", "json:dumps"]
+)
+def test_a_name_that_makes_no_metric_is_refused_in_words(name, tmp_path, capsys):
+    (tmp_path / "said.txt").write_text("a text\n")
+    assert cli.main(["score", "--metrics", name, str(tmp_path / "said.txt")]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "no metric" in said or "BrokenMetric" in said

@@ -292,6 +292,18 @@ def kind_of(thing: object) -> str:
     return f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
 
 
+def require(value: Any, kinds: Any, name: str, right: str) -> None:
+    """Raise BadSetting for an argument of another kind.
+
+    Args:
+        kinds: the allowed types, as for `isinstance`.
+        name: the name of the argument.
+        right: what the argument must be, in words.
+    """
+    if not isinstance(value, kinds):
+        raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be {right}")
+
+
 def _rebuild(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:
     rebuilt = kind.__new__(kind)
     rebuilt.args = args

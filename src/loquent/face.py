@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
 from loquent.core.task import Task
-from loquent.errors import naming_extras
+from loquent.errors import naming_extras, require
 
 if TYPE_CHECKING:
     from loquent.training.evaluate import Evaluation
@@ -35,7 +35,7 @@ def task(name: str, **options: Any) -> Task:
     from loquent.core.task import Task
     from loquent.errors import BadSetting
 
-    _require(name, str, "task", "the name of a task, such as 'wordle', or 'module:Class'")
+    require(name, str, "task", "the name of a task, such as 'wordle', or 'module:Class'")
     cls = registry.resolve("task", name)
     if not (isinstance(cls, type) and issubclass(cls, Task)):
         raise BadSetting(f"{name!r} is not a task; name a class derived from loquent.core.task.Task")
@@ -69,6 +69,7 @@ def play(
     from loquent.rollout.loop import play as run
     from loquent.training.evaluate import held_out
 
+    require(learning, str, "learning", "the name of a seat")
     built = _task(task)
     player = _players(agents, built)
     queue = [game for i, rows in enumerate(held_out(built, split, episodes)) for game in games(rows, first=i)]
@@ -106,7 +107,7 @@ def train(
     from loquent.report import write_report
     from loquent.training.train import train as run
 
-    _require(out, str | Path, "out", "the path of a folder for the run")
+    require(out, str | Path, "out", "the path of a folder for the run")
     imports: Imports = "all" if allow_imports else "trusted"
     loaded = (
         recipe.replace(*overrides)
@@ -120,27 +121,44 @@ def train(
 
 @naming_extras("loquent.evaluate")
 def evaluate(
-    run: str | Path | Run,
+    run: str | Path | Run | Agent,
     *,
+    task: Task | str | None = None,
     split: str = "test",
     episodes: int = 200,
     seed: int = 0,
     allow_imports: bool = False,
 ) -> Evaluation:
-    """Evaluate a run's model on held-out rows with the metrics of its recipe.
+    """Evaluate a run's model on held-out rows with the metrics of its recipe, or any agent on a task.
+
+    >>> loquent.evaluate("expert", task="wordle", episodes=2).n
+    2
 
     Every mean has its standard error, clustered by row: an episode on a row that was played before is no
     independent evidence.
 
     Args:
-        run: a run, or the folder of one.
+        run: a run, or the folder of one; with `task` also an agent, the name of one, or a model's folder.
+        task: the task, or the name of one; by default the task of the run.
         episodes: the number of episodes to play.
         seed: the seed of all random streams.
         allow_imports: as for `load_run`.
     """
+    from loquent.training import by_name
+
+    if task is not None:
+        from loquent.training.evaluate import evaluate_agent
+
+        built = _task(task)
+        player = _evaluated(run, built, allow_imports)
+        return evaluate_agent(built, player, split=split, episodes=episodes, seed=seed)
     from loquent.training.run import Run
 
-    loaded = run if isinstance(run, Run) else load_run(run, allow_imports=allow_imports)
+    if isinstance(run, str | Path):
+        by_name.require_run(run)
+    else:
+        require(run, Run, "run", "a run, or the path of the folder of a run; an agent needs task=TASK")
+    loaded = run if isinstance(run, Run) else load_run(cast(str | Path, run), allow_imports=allow_imports)
     return loaded.evaluate(split=split, episodes=episodes, seed=seed)
 
 
@@ -163,7 +181,7 @@ def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:
     """
     from loquent.training.run import load_run as run
 
-    _require(folder, str | Path, "run", "a run, or the path of the folder of a run")
+    require(folder, str | Path, "run", "a run, or the path of the folder of a run")
     return run(folder, allow_imports=allow_imports)
 
 
@@ -171,22 +189,28 @@ def _task(task_: Task | str) -> Task:
     return task_ if isinstance(task_, Task) else task(task_)
 
 
+def _evaluated(who: Any, built: Task, allow_imports: bool) -> Any:
+    """The agent of a run, of a name or of a folder, or the agent itself."""
+    from loquent.training import by_name
+
+    if isinstance(who, str | Path):
+        return by_name.agent(str(who), built, allow_imports=allow_imports)
+    if isinstance(who, Agent):
+        return who
+    from loquent.training.run import Run
+
+    require(who, Run, "run", "a run, an agent, the name of an agent, or the path of a folder")
+    return who.agent()
+
+
 def _players(agents: Any, built: Task) -> Any:
     """The agents, with names replaced by new agents of these names."""
     from loquent.core.agent import make
 
     def player(agent: Any) -> Any:
-        _require(agent, Agent | str, "agents", "an Agent, the name of one, or a mapping from seats to these")
+        require(agent, Agent | str, "agents", "an Agent, the name of one, or a mapping from seats to these")
         return make(agent, built) if isinstance(agent, str) else agent
 
     if isinstance(agents, Mapping):
         return {seat: player(agent) for seat, agent in agents.items()}
     return player(agents)
-
-
-def _require(value: Any, kinds: Any, name: str, right: str) -> None:
-    """Raise BadSetting for an argument that is of no such kind."""
-    from loquent.errors import BadSetting, kind_of
-
-    if not isinstance(value, kinds):
-        raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be {right}")

@@ -1,7 +1,6 @@
 """Settings of files reach a recipe as nodes, and the gate of trust reads the finished tree."""
 
 import contextlib
-import random
 import sys
 
 import pytest
@@ -9,8 +8,10 @@ import pytest
 from loquent import recipes
 from loquent.bench import suite as suites
 from loquent.bench.jobs import plan
-from loquent.errors import LoquentError
+from loquent.core import options
+from loquent.errors import LoquentError, NotTrusted
 from loquent.files import atomic
+from loquent.recipes.overrides import of_file
 
 BAIT = "loquent_bait_of_the_gate"
 RECIPE = "task: {{kind: generation}}\nalgorithm: {{kind: ppo}}\nprofiles: {{cpu: {{{key}: {value}}}}}\n"
@@ -85,29 +86,86 @@ def test_a_value_of_a_profile_keeps_its_line(tmp_path):
         recipes.load(file, profile="cpu")
 
 
-def test_random_keys_import_nothing(outside):
-    rng = random.Random(0)
-    pieces = [
-        "algorithm",
-        ".",
-        "kind",
-        "=",
-        f"{BAIT}:s",
-        "#",
-        " ",
-        "{",
-        "}",
-        "rewards",
-        ":",
-        "\\n",
-        "'",
-        "[",
-        "]",
-    ]
-    for number in range(150):
-        key = "".join(rng.choices(pieces, k=rng.randint(1, 7)))
-        file = outside / f"{number}.yaml"
-        atomic.write_text(file, RECIPE.format(key=f'"{key}"', value=rng.choice(["1", f'"{BAIT}:s"'])))
-        with contextlib.suppress(LoquentError):
-            recipes.load(file, profile="cpu")
-        assert BAIT not in sys.modules, key
+HIDDEN = f"x={{of: callable, function: '{BAIT}:s'}} #"
+
+
+@pytest.mark.parametrize("section", ["rewards", "metrics"])
+@pytest.mark.parametrize("options", ["of: classifier, path: /absent", "of: bleu_totto", "classifier: a"])
+@pytest.mark.parametrize("imports", ["trusted", "none"])
+def test_the_name_of_a_score_is_no_setting_of_the_profile_smoke(outside, section, options, imports):
+    file = outside / "recipe.yaml"
+    atomic.write_text(file, f'task: {{source: hub, path: x}}\n{section}: {{"{HIDDEN}": {{{options}}}}}\n')
+    with contextlib.suppress(LoquentError):
+        assert set(getattr(recipes.load(file, profile="smoke", imports=imports), section)) == {HIDDEN}
+    assert BAIT not in sys.modules
+
+
+def test_settings_of_a_suite_keep_file_and_line(outside):
+    lines = {
+        "set": "set: {training.updates: none}\n",
+        "profile": "profiles: {full: {set: {any: {training.updates: none}}}}\n",
+        "at": "",
+    }
+    for where, text in lines.items():
+        at = ", at: {standard: {training.updates: none}}" if where == "at" else ""
+        cells = f"cells: {{a: {{recipe: reviews_ppo{at}}}}}\n"
+        atomic.write_text(outside / "s.yaml", f"columns: {{return: {{metric: return}}}}\n{cells}{text}")
+        line, profile = 2 if where == "at" else 3, "full" if where == "profile" else "standard"
+        with pytest.raises(LoquentError, match=rf"s\.yaml:{line}: training\.updates must be an integer"):
+            plan(suites.load(outside / "s.yaml"), outside / "runs", profile, 1, {})
+
+
+def test_a_setting_of_a_set_of_episodes_keeps_its_line(outside):
+    text = (
+        "columns: {return: {metric: return}}\n"
+        "cells: {a: {recipe: wordle_bc, set: {training.data: <d>, training.teacher: ''}}}\n"
+        "data: {d: {agent: random}}\n"
+        "profiles: {full: {data: {d: {episodes: 0}}}}\n"
+    )
+    atomic.write_text(outside / "s.yaml", text)
+    with pytest.raises(LoquentError, match=r"s\.yaml:4: data\.d\.episodes"):
+        plan(suites.load(outside / "s.yaml"), outside / "runs", "full", 1, {})
+
+
+def test_each_name_is_judged_by_the_file_that_has_it(outside):
+    """A suite under the current folder may name code over a foreign recipe; the recipe may not."""
+    atomic.write_text(outside / "theirs.yaml", "task: {kind: generation}\nalgorithm: {kind: ppo}\n")
+    cell = f'{{recipe: ../outside/theirs.yaml, set: {{rewards: {{"{BAIT}:s": 1}}}}}}'
+    text = f"columns: {{return: {{metric: return}}}}\ncells: {{a: {cell}}}\n"
+    atomic.write_text(outside.parent / "here" / "mine.yaml", text)
+    plan(suites.load("mine.yaml"), outside / "runs", "standard", 1, {})
+    atomic.write_text(outside / "theirs.yaml", f'task: {{kind: generation}}\nmetrics: {{"{BAIT}:s": {{}}}}\n')
+    with pytest.raises(NotTrusted, match=r"theirs\.yaml:2"):
+        plan(suites.load("mine.yaml"), outside / "runs", "standard", 1, {})
+    (outside / "mine.yaml").write_text(text)  # of the same name as the trusted one
+    foreign = of_file(
+        {"task.reward": options.Node(f"{BAIT}:s", "mine.yaml", 2, options.SUITE)}, outside / "mine.yaml"
+    )
+    with pytest.raises(NotTrusted, match=r"mine\.yaml:2"):
+        recipes.load("tagging_ppo", foreign)
+
+
+def test_a_base_is_judged_too(outside):
+    here = outside.parent / "here"
+    atomic.write_text(outside / "below.yaml", f'metrics: {{"{BAIT}:s": {{}}}}\n')
+    (here / "below.yaml").symlink_to(outside / "below.yaml")
+    atomic.write_text(here / "above.yaml", "base: below\nalgorithm: {kind: ppo}\n")
+    with pytest.raises(NotTrusted, match=r"below\.yaml:1"):
+        recipes.load("above.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "training: {teacher: {kind: http, base_url: 'http://127.0.0.1:9/v1', model: m}}",
+        "task: {kind: dialogue, answerer: {kind: dialogue/remote, model: m}}",
+        "task: {kind: dialogue, answerer: {kind: dialogue/remote, model: m, url: 'http://127.0.0.1:9'}}",
+        "task: {kind: comments, moderator: {kind: comments/remote, model: m, url: 'http://127.0.0.1:9'}}",
+    ],
+)
+def test_a_server_is_asked_only_for_a_trusted_file(outside, text):
+    atomic.write_text(outside / "r.yaml", text)
+    with pytest.raises(NotTrusted, match="server"):
+        recipes.load(outside / "r.yaml")
+    recipes.load(outside / "r.yaml", imports="none")
+    recipes.load(outside / "r.yaml", imports="all")

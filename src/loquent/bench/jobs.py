@@ -12,10 +12,10 @@ from loquent import recipes
 from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
-from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, named_in, references
-from loquent.core.options import COMMAND_LINE, tree, without_transport
+from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, inside, named_in, references
+from loquent.core.options import COMMAND_LINE, SUITE, Node, without_transport
 from loquent.core.values import Record, digest
-from loquent.errors import BadSetting, UnknownName
+from loquent.errors import BadSetting, NotTrusted, UnknownName
 from loquent.recipes import Recipe
 from loquent.recipes.overrides import Override, of_file
 
@@ -139,7 +139,7 @@ class _Planner:
             self.keys[entry] = self._plan(name, seed)
             return self.keys[entry]
         except BadSetting as error:
-            if isinstance(error, WrongEntry):
+            if isinstance(error, WrongEntry | NotTrusted):
                 raise
             raise WrongEntry(f"suite {self.suite.name}, {name}: {error}") from error
         finally:
@@ -171,9 +171,9 @@ class _Planner:
         """The job of a set on the recipe's task, which is planned on first access."""
         if name not in self.suite.data:
             raise BadSetting(str(UnknownName("set of episodes", name, self.suite.data)))
-        layers = [Record(episodes=SMOKE_EPISODES)] if self.profile == SMOKE else []
-        profile = self.suite.profiles[self.profile].data if self.profile in self.suite.profiles else Record()
-        layers += [profile.get(ANY, Record()), profile.get(name, Record())]
+        layers = [{"episodes": Node(SMOKE_EPISODES, SMOKE, None)}] if self.profile == SMOKE else []
+        profile = self.suite.profiles[self.profile].data if self.profile in self.suite.profiles else {}
+        layers += [inside(profile, ANY), inside(profile, name)]
         data = sets.changed(name, self.suite.data[name], layers, self.overrides.get(name, ()))
         job = sets.planned(name, data, recipe, self.out, self.suite.optimum)
         if self.sets.setdefault(name, job) != job:
@@ -195,20 +195,20 @@ class _Planner:
         self,
         name: str,
         entry: Entry,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, Node],
         folders: Mapping[str, str],
         seed: int | None,
     ) -> Recipe:
         """The recipe of an entry, with references replaced by `folders`."""
-        given = {path: tree(_resolved(v, folders), COMMAND_LINE, None) for path, v in settings.items()}
-        texts: list[str | Override] = [*of_file(given), *self.overrides.get(name, ())]
-        texts += [] if seed is None else [f"training.seed={seed}"]
-        file = self.suite.folder / entry.recipe
+        own = {path: _with_folder(node.of(SUITE), folders) for path, node in settings.items()}
+        overrides: list[str | Override] = [*of_file(own, self.suite.file), *self.overrides.get(name, ())]
+        overrides += [] if seed is None else [f"training.seed={seed}"]
+        file = self.suite.file.parent / entry.recipe
         beside = entry.recipe.endswith((".yaml", ".yml")) and file.is_file()
         source: str | Path = file if beside else entry.recipe
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
-        own = self.profile == SMOKE or self.profile in recipes.profiles(source)
-        return recipes.load(source, texts, profile=self.profile if own else None, imports=imports)
+        known = self.profile == SMOKE or self.profile in recipes.profiles(source)
+        return recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix("model:")
@@ -220,6 +220,12 @@ def _with_data(recipe: Recipe, places: Mapping[str, str]) -> Recipe:
         return recipe
     data = tuple(_resolved(path, places) for path in recipe.training.data)
     return replace(recipe, training=replace(recipe.training, data=data))
+
+
+def _with_folder(node: Node, folders: Mapping[str, str]) -> Node:
+    """The node, or the folder that it refers to as <name>."""
+    folder = _resolved(node.value, folders)
+    return node if folder is node.value else Node(folder, COMMAND_LINE, None, SUITE)
 
 
 def _resolved(value: Any, folders: Mapping[str, str]) -> Any:

@@ -135,7 +135,7 @@ def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Rec
     return dataclasses.replace(job, key=digest(Record(identity), 16))
 
 
-def changed(name: str, data: Data, layers: Sequence[Mapping[str, Any]], overrides: Sequence[str]) -> Data:
+def changed(name: str, data: Data, layers: Sequence[Mapping[str, Node]], overrides: Sequence[str]) -> Data:
     """The set with fields replaced: by the layers of a profile, then by `key=value` of a command line.
 
     Raises:
@@ -143,7 +143,7 @@ def changed(name: str, data: Data, layers: Sequence[Mapping[str, Any]], override
     """
     nodes = {field: Node(frozen(value), "suite", None) for field, value in plain(data).items()}
     for layer in layers:
-        nodes |= {field: Node(frozen(value), "profile", None) for field, value in layer.items()}
+        nodes |= layer
     for override in overrides:
         field, equals, value = override.partition("=")
         if not equals:

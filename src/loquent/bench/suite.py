@@ -79,7 +79,7 @@ def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
     path = _find(name)
     root = read(path)
     if not allow_imports and str(name).endswith((".yaml", ".yml")):
-        trust.check(root, path)
+        trust.check(root, [path])
     nodes = root.mapping("a suite")
     for key, node in nodes.items():
         if key not in KEYS:
@@ -101,11 +101,11 @@ def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
         figures=_list(Drawing, nodes, "figures"),
         tallies=_list(Tally, nodes, "tallies"),
         summaries=_list(Summary, nodes, "summaries"),
-        shared=nodes["set"].plain() if "set" in nodes and nodes["set"].mapping("set") else EMPTY,
+        shared=nodes["set"].mapping("set") if "set" in nodes else EMPTY,
         data=_mapping(Data, nodes, "data"),
         ranking=_mapping(Ranking, nodes, "ranking"),
         optimum=nodes["optimum"].plain() if "optimum" in nodes else "",
-        folder=path.parent,
+        file=path,
         allow_imports=allow_imports,
     )
     _check(suite, nodes)
@@ -157,7 +157,7 @@ def _check(suite: Suite, nodes: Mapping[str, Node]) -> None:
     _check_names(suite, nodes)
     for section in ("stages", "cells"):
         for name, entry in getattr(suite, section).items():
-            shared = suite.shared if section == "cells" else EMPTY
+            shared = suite.shared if section == "cells" else {}
             _check_entry(suite, name, entry, shared, _place(nodes, section, name))
     for section, cells in (("tables", "cells"), ("figures", "cells"), ("orderings", "rising")):
         for number, item in enumerate(getattr(suite, section)):
@@ -219,7 +219,7 @@ def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str
             )
 
 
-def _check_entry(suite: Suite, name: str, entry: Entry, shared: Record, place: str) -> None:
+def _check_entry(suite: Suite, name: str, entry: Entry, shared: Mapping[str, Node], place: str) -> None:
     is_file = "/" in entry.recipe or entry.recipe.endswith((".yaml", ".yml"))
     if not is_file and entry.recipe not in recipe.names():
         raise BadSetting(f"{place}: {UnknownName('recipe', entry.recipe, recipe.names())}")
@@ -228,15 +228,11 @@ def _check_entry(suite: Suite, name: str, entry: Entry, shared: Record, place: s
         for profile in getattr(entry, field_name):
             if profile not in profiles:
                 raise BadSetting(f"{place}: {field_name}: {UnknownName('profile', profile, profiles)}")
-    for settings in (shared, entry.set, *entry.at.values()):
-        if not isinstance(settings, Record):
-            raise BadSetting(
-                f"{place}: at must hold a mapping of settings for each profile, got {settings!r}"
-            )
+    for settings in (shared, entry.set, *(node.mapping("at") for node in entry.at.values())):
         for reference in references(settings):
             if reference not in suite.entries:
                 raise BadSetting(f"{place}: {UnknownName('stage or cell', reference, suite.entries)}")
-        data = settings.get(DATA, ())
+        data = settings[DATA].plain() if DATA in settings else ()
         for reference in named_in(data if isinstance(data, tuple) else (data,)):
             if reference not in suite.data:
                 raise BadSetting(f"{place}: {UnknownName('set of episodes', reference, suite.data)}")

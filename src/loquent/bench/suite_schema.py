@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.bench.sets import Data, Ranking
+from loquent.core.options import Node
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import UnknownName
@@ -30,10 +31,10 @@ class Entry:
         "an agent that plays in place of a trained model, by name or {kind: NAME, OPTION: VALUE}; "
         "nothing is trained",
     )
-    set: Record = setting(
+    set: Mapping[str, Node] = setting(
         EMPTY, "settings that replace the recipe's, by key.path; <name> is the folder of another entry"
     )
-    at: Record = setting(EMPTY, "settings by profile, which replace those of `set`")
+    at: Mapping[str, Node] = setting(EMPTY, "settings by profile, which replace those of `set`")
     instead: Record = setting(
         EMPTY, "by profile: the name or folder of a model that replaces this entry; nothing is run"
     )
@@ -68,8 +69,10 @@ class Profile:
     about: str = setting("", "a description of this size, and its differences from the paper")
     seeds: int = setting(1, "number of runs of every cell", low=1)
     processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
-    set: Record = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
-    data: Record = setting(EMPTY, "by set of recorded episodes (or `any`): settings that replace its own")
+    set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
+    data: Mapping[str, Node] = setting(
+        EMPTY, "by set of recorded episodes (or `any`): settings that replace its own"
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -159,11 +162,11 @@ class Suite:
     figures: tuple[Drawing, ...] = ()
     tallies: tuple[Tally, ...] = ()
     summaries: tuple[Summary, ...] = ()
-    shared: Record = EMPTY  # settings of all cells
+    shared: Mapping[str, Node] = EMPTY  # settings of all cells
     data: Mapping[str, Data] = field(default_factory=dict)
     ranking: Mapping[str, Ranking] = field(default_factory=dict)
     optimum: str | Record = ""  # an agent whose exact return is printed beside every set
-    folder: Path = field(default=Path("."))  # the folder of recipe files
+    file: Path = field(default=Path("suite.yaml"))  # recipe files are beside it
     allow_imports: bool = False  # import the code that recipe files name, wherever they lie
     whole: Suite | None = None  # the suite of which this is a part; its claims are corrected for together
 
@@ -172,16 +175,16 @@ class Suite:
         """Stages and cells by name."""
         return {**self.stages, **self.cells}
 
-    def settings(self, name: str, profile: str) -> dict[str, Any]:
+    def settings(self, name: str, profile: str) -> dict[str, Node]:
         """The settings of a stage or cell under a profile; specific settings replace general ones."""
         entry = self.entries[name]
         sizes = self.profiles[profile].set if profile in self.profiles else EMPTY
         return {
-            **(self.shared if name in self.cells else EMPTY),
-            **sizes.get(ANY, EMPTY),
-            **sizes.get(entry.recipe, EMPTY),
+            **(self.shared if name in self.cells else {}),
+            **inside(sizes, ANY),
+            **inside(sizes, entry.recipe),
             **entry.set,
-            **entry.at.get(profile, EMPTY),
+            **inside(entry.at, profile),
         }
 
     def stages_in_use(self, profile: str) -> list[str]:
@@ -214,9 +217,14 @@ class Suite:
         return chosen, self.profiles[chosen]
 
 
-def references(settings: Mapping[str, Any]) -> list[str]:
+def inside(sections: Mapping[str, Node], name: str) -> dict[str, Node]:
+    """The settings of one of several sections; none if there is no such section."""
+    return sections[name].mapping(name) if name in sections else {}
+
+
+def references(settings: Mapping[str, Node]) -> list[str]:
     """The names of stages and cells that settings refer to as <name>; not those of sets of episodes."""
-    return named_in(value for path, value in settings.items() if path != DATA)
+    return named_in(node.value for path, node in settings.items() if path != DATA)
 
 
 def named_in(values: Iterable[Any]) -> list[str]:

@@ -11,6 +11,7 @@ from loquent.conformance.hooks import hooks
 from loquent.conformance.splits import splits
 from loquent.conformance.walks import Bench, NotChecked, Tally
 from loquent.core import registry
+from loquent.core.seeding import as_integer
 from loquent.core.task import Task
 from loquent.errors import BadRow, BadSetting, MissingExtra
 
@@ -71,8 +72,7 @@ def findings(task: Task | str, episodes: int = 20, seed: int = 0) -> list[Findin
         BadSetting: `task` is not the name of a task, `episodes` is less than 1, or a setting has no rows.
         BadRow, MissingExtra: the rows cannot be read.
     """
-    if episodes < 1:
-        raise BadSetting(f"episodes must be an integer of at least 1, got {episodes!r}")
+    episodes = as_integer(episodes, f"episodes must be an integer of at least 1, got {episodes!r:.80}", low=1)
     if isinstance(task, str):
         task_class = registry.import_name(task) if ":" in task else registry.find("task", task)
         if not (isinstance(task_class, type) and issubclass(task_class, Task)):

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.errors import LoquentError
+from loquent.errors import LoquentError, require
 
 Legal = Hashable
 MASK_LIMIT = 100_000  # a larger set has no dense mask; use `contains`, `draw` or `parts`
@@ -86,7 +86,10 @@ class Texts(ActionSet):
     """A fixed list of distinct texts; `legal` is None (all actions) or a bitset made by `bitset`."""
 
     def __init__(self, texts: Iterable[str]) -> None:
+        require(texts, Iterable, "texts", "a list of texts")
         self.texts = tuple(texts)
+        odd = next((text for text in self.texts if not isinstance(text, str)), "")
+        require(odd, str, "an action of texts", "a text")
         self._index = {text: i for i, text in enumerate(self.texts)}
         if len(self._index) != len(self.texts):
             repeated = next(text for i, text in enumerate(self.texts) if self._index[text] != i)
@@ -141,6 +144,7 @@ class Slots(ActionSet):
     """
 
     def __init__(self, size: int) -> None:
+        require(size, int, "size", "a number of slots")
         self.size = size
 
     def __len__(self) -> int:

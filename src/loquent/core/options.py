@@ -19,10 +19,12 @@ from loquent.errors import BadSetting, NotImported, listed, nearest
 
 COMMAND_LINE = "command line"
 PROFILE = "profile"  # the origin of settings that come from a profile
+SUITE = "suite"  # the origin of settings that come from a suite
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
 __all__ = [
     "COMMAND_LINE",
     "PROFILE",
+    "SUITE",
     "Node",
     "dump",
     "fill",
@@ -41,6 +43,8 @@ __all__ = [
 
 def fill(cls: type, node: Node | None, section: str) -> Any:
     """An instance of the frozen dataclass `cls` from a YAML mapping.
+
+    A field of the type `Mapping[str, Node]` keeps its nodes.
 
     Args:
         section: the name of the mapping in error messages.
@@ -174,7 +178,7 @@ def _place_of(
     An override (it has no line) is named when the error mentions its key, or when the dataclass accepts the
     other values without the overrides. Otherwise the place is that of the whole mapping.
     """
-    overrides = {key: _override(item) for key, item in items.items() if item.line is None or item.origin}
+    overrides = {key: _override(item) for key, item in items.items() if item.is_override}
     mentioned = [place for key, place in overrides.items() if re.search(rf"\b{re.escape(key)}\b", str(error))]
     if COMMAND_LINE in mentioned:  # a profile that sets another mentioned key is as the user chose it
         return COMMAND_LINE
@@ -197,6 +201,8 @@ def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) ->
     """The node's value as the type `hint` of a field; raises BadSetting when it does not fit."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return fill(hint, node, name)
+    if hint == Mapping[str, Node]:
+        return node.mapping(name)
     types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     for option in types_:
         fits, value = _fits(node.plain(), option)

@@ -18,7 +18,7 @@ from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, frozen
-from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName
+from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
 CUT = "cut"
@@ -275,7 +275,9 @@ class Task(ABC):
 
     @final
     def start(self, row: Row, rng: Key) -> Step:
-        """The step before the first answer of an episode on `row`."""
+        """The step before the first answer of an episode on `row`; BadSetting when it is no row."""
+        if not isinstance(row, Row):
+            require(row, Row, "row", "a row of the task, such as task.rows('train')[0]")
         opening = self.first(row, rng)
         return Step(opening.state, 0, opening.observation)
 
@@ -287,10 +289,12 @@ class Task(ABC):
             stopped: why the answer stopped; only a task with horizon "cut" uses it.
 
         Raises:
-            EpisodeOver: the episode has ended.
+            EpisodeOver: the episode has ended. BadSetting: `step` is no step.
             BrokenTask: the task's rules raised, or returned an undeclared reward or reason. This is an error
                 of the task, never of the text.
         """
+        if not isinstance(step, Step):
+            require(step, Step, "step", "what `start` or `act` returned")
         if step.ended is not None:
             raise EpisodeOver(
                 f"{self.identity} ended at turn {step.turn} ({step.ended}); start(row, rng) begins another"
@@ -332,7 +336,8 @@ class Task(ABC):
 
     @final
     def row(self, split: str, id: str) -> Row:
-        """The row with an id; UnknownName when the split does not have it."""
+        """The row with an id; UnknownName when the split does not have it, BadSetting when it is no text."""
+        require(id, str, "id", "the id of a row")
         rows = self.rows(split)
         for row in rows:
             if row.id == id:

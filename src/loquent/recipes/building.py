@@ -13,7 +13,7 @@ from typing import Any
 from loquent.core import registry
 from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.catalogue import DEFAULT_TASK
-from loquent.core.options import COMMAND_LINE, Node, fill, unknown
+from loquent.core.options import COMMAND_LINE, SUITE, Node, fill, unknown
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, LoquentError, NotImported, UnknownName
 from loquent.models.decoding_settings import Decoding
@@ -127,8 +127,8 @@ def _asked_in_vain(model: ModelSettings, nodes: Mapping[str, Node]) -> list[str]
 
 
 def _rank(node: Node) -> int:
-    """The rank of a setting's place: a profile overrides a file, the command line overrides both."""
-    return {PROFILE: 1, COMMAND_LINE: 2}.get(node.source, 0)
+    """The rank of a setting's place; in this order, each overrides the one before."""
+    return {PROFILE: 1, SUITE: 2, COMMAND_LINE: 3}.get(node.source, 0)
 
 
 def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
@@ -150,7 +150,7 @@ def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tupl
         nodes = _with_preset(nodes, name, cls)
     if section == "algorithm":
         _check_owners(nodes, name, cls)
-    if kind and kind.line is None:
+    if kind and kind.is_override:
         _check_settings_of_file(nodes, kind, section, name, cls)
     try:
         return name, fill(cls, Node(nodes, node.file, node.line) if node else None, section)
@@ -163,7 +163,7 @@ def _check_settings_of_file(
 ) -> None:
     """Raise BadSetting if an override changes the kind and the file has settings that the new kind lacks."""
     known = {field.name for field in dataclasses.fields(cls)}
-    missing = [key for key, node in nodes.items() if key not in known and node.line is not None]
+    missing = [key for key, node in nodes.items() if key not in known and not node.is_override]
     if missing:
         raise BadSetting(
             f"{kind.place}: {section}.kind={name} changes the kind, and {name} has no setting "
@@ -176,7 +176,7 @@ def _check_owners(nodes: Mapping[str, Node], name: str, cls: type) -> None:
     """Raise BadSetting if a setting belongs to other algorithms alone; names up to three of them."""
     known = {field.name for field in dataclasses.fields(cls)}
     for key, node in nodes.items():
-        if key in known or node.line is not None:
+        if key in known or not node.is_override:
             continue
         others = [other for other in registry.names("algorithm") if key in _settings_of(other)]
         if others:
@@ -199,7 +199,7 @@ def _with_preset(nodes: Mapping[str, Node], kind: str, config: type[AlgorithmCon
     """The settings of an algorithm with those of its `preset:`.
 
     A setting of the same place or of a later one overrides the preset; the preset overrides settings of
-    earlier places. The places are in this order: file of the base, file, profile, command line.
+    earlier places. The places are in this order: file of the base, file, profile, suite, command line.
     """
     chosen, known = nodes["preset"], config.presets
     name = scores.text(chosen, "algorithm.preset")

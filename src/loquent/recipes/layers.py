@@ -49,6 +49,12 @@ def bases(root: Node, path: Path) -> dict[str, Node]:
     return layers
 
 
+def files(path: Path) -> list[Path]:
+    """A recipe's file and the files of its bases; raises as `bases`."""
+    others = [path.parent / f"{name}.yaml" for name in bases(read(path), path) if name != path.stem]
+    return [path, *others]
+
+
 def profile(root: Node, name: str | None) -> list[Override]:
     """Take the profiles out of a recipe's tree; returns the overrides of the named profile.
 
@@ -59,24 +65,14 @@ def profile(root: Node, name: str | None) -> list[Override]:
     """
     node = root.mapping("a recipe").pop(PROFILES, None)
     found = {key: inner.mapping(f"{PROFILES}.{key}") for key, inner in _inside(node).items()}
-    if name is not None and name != "smoke" and name not in found:
+    if name is not None and name != "smoke" and (not isinstance(name, str) or name not in found):
         raise UnknownName("profile of this recipe", name, [*found, "smoke"])
-    return of_file({path: _of_profile(node) for path, node in found.get(name or "", {}).items()})
+    return of_file({path: node.of(PROFILE) for path, node in found.get(name or "", {}).items()})
 
 
 def names(root: Node) -> Sequence[str]:
     """The profiles of a recipe's tree."""
     return tuple(_inside(root.mapping("a recipe").get(PROFILES)))
-
-
-def _of_profile(node: Node) -> Node:
-    """The node with the origin of a profile, and all nodes inside it."""
-    value = node.value
-    if isinstance(value, dict):
-        value = {name: _of_profile(item) for name, item in value.items()}
-    elif isinstance(value, list):
-        value = [_of_profile(item) for item in value]
-    return Node(value, node.file, node.line, PROFILE)
 
 
 def _inside(node: Node | None) -> dict[str, Node]:

@@ -13,7 +13,7 @@ from loquent.core.guards import trust
 from loquent.core.options import Node, read
 from loquent.errors import BadSetting, UnknownName, kind_of
 from loquent.recipes import building, composition, layers, smoke
-from loquent.recipes.overrides import PROFILE, Overrides, override
+from loquent.recipes.overrides import PROFILE, Override, Overrides, override
 from loquent.recipes.recipe import Recipe
 
 FOLDER = resources.files("loquent.recipes")
@@ -51,14 +51,23 @@ def load(
     root = tree(files)
     root.mapping("a recipe").setdefault("name", Node(Path(str(name)).stem, root.file, root.line))
     chosen = layers.profile(root, profile)
-    whole = override(override(copy.deepcopy(root), chosen), overrides)
-    if imports == "trusted" and str(name).endswith((".yaml", ".yml")):
-        trust.check(whole, files[0])
-    alone = frozenset(reach.name for reach in trust.reaches(whole)) if imports == "none" else frozenset[str]()
+    own = layers.files(files[0]) if str(name).endswith((".yaml", ".yml")) else []
+    first = override(override(copy.deepcopy(root), chosen), overrides)
+    others = [item.file for item in overrides if isinstance(item, Override) and item.file]
+    alone = _gate(first, [*own, *others], imports)
     with registry.refuse_imports(alone):
         tiny = smoke.overrides_of(profile, root, [*chosen, *overrides])
-        fields = building.settings(override(override(override(root, chosen), tiny, PROFILE), overrides))
-    return Recipe(**fields, alone=alone)
+    whole = override(override(override(root, chosen), tiny, PROFILE), overrides)
+    alone |= _gate(whole, [*own, *others], imports)
+    with registry.refuse_imports(alone):
+        return Recipe(**building.settings(whole), alone=alone)
+
+
+def _gate(tree: Node, files: Sequence[Path], imports: Imports) -> frozenset[str]:
+    """The names of code in a tree that may not be imported; raises NotTrusted as `load`."""
+    if imports == "trusted":
+        trust.check(tree, files)
+    return frozenset(reach.name for reach in trust.reaches(tree) if imports == "none")
 
 
 def names() -> list[str]:

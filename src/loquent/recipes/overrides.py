@@ -9,12 +9,14 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, require
 
 __all__ = ["PROFILE", "Override", "Overrides", "of_file", "override", "path_of"]
+A_LIST = "a list of texts such as 'training.updates=2'"
 WITH_KIND = ("task", "algorithm", "teacher")  # a text here is a kind without options
 
 
@@ -23,10 +25,17 @@ IDENTIFIERS = re.compile(r"[A-Za-z_][A-Za-z0-9_/-]*(\.[A-Za-z_][A-Za-z0-9_/-]*)*
 
 @dataclass(frozen=True)
 class Override:
-    """A setting that replaces that of a recipe: its dotted path, and its value with its place."""
+    """A setting that replaces that of a recipe: the names of its path, and its value with its place."""
 
-    path: str
+    names: tuple[str, ...]
     node: Node
+    file: Path | None = None
+    """The file that has the setting; None for a typed setting and for a setting of the recipe's own file."""
+
+    @property
+    def path(self) -> str:
+        """The path of the setting, with dots."""
+        return ".".join(self.names)
 
     def __str__(self) -> str:
         return f"{self.path}={self.node.bare()!r:.80}"
@@ -35,8 +44,11 @@ class Override:
 Overrides = Sequence[str | Override]
 
 
-def of_file(settings: Mapping[str, Node]) -> list[Override]:
+def of_file(settings: Mapping[str, Node], file: Path | None = None) -> list[Override]:
     """The settings of a mapping in a file, by their dotted paths.
+
+    Args:
+        file: the file, if it is another than the recipe's.
 
     Raises:
         BadSetting: a key is not a dotted identifier such as `training.updates`.
@@ -47,7 +59,7 @@ def of_file(settings: Mapping[str, Node]) -> list[Override]:
                 f"{node.place}: the key {path!r:.80} is not the path of a setting; write names joined by "
                 "dots, such as training.updates; other names go into a mapping: `rewards: {module:name: 1}`"
             )
-    return [Override(path, node) for path, node in settings.items()]
+    return [Override(tuple(path.split(".")), node, file) for path, node in settings.items()]
 
 
 def path_of(item: str | Override) -> str:
@@ -62,11 +74,14 @@ def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Nod
         place: where overrides that are texts come from, for errors.
 
     Raises:
-        BadSetting: a text is not of the form key.path=value, or a path leads through a value.
+        BadSetting: the overrides are no list of texts, a text is not of the form key.path=value, or a path
+            leads through a value.
     """
+    require(overrides, list | tuple, "overrides", A_LIST)
     for item in overrides:
+        require(item, str | Override, "an override", A_LIST)
         read = _typed(item, place) if isinstance(item, str) else item
-        *parents, last = read.path.split(".")
+        *parents, last = read.names
         if len(parents) >= MOST_LEVELS:
             raise BadSetting(
                 f"the override {str(item)!r:.80}... names a path of {len(parents) + 1} parts; at most "
@@ -84,7 +99,7 @@ def _typed(text: str, place: str) -> Override:
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
         raise BadSetting(f"the override {text!r} is not of the form key.path=value")
-    return Override(path.strip(), parse(value, place, numbered=False))
+    return Override(tuple(path.strip().split(".")), parse(value, place, numbered=False))
 
 
 def _section(root: Node, parents: Sequence[str], text: str, source: Node) -> dict[str, Node]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from loquent.core import registry
 from loquent.core.catalogue import DEFAULT_TASK
-from loquent.core.options import Node
+from loquent.core.options import Node, tree
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
 from loquent.recipes import kinds, scores
-from loquent.recipes.overrides import Overrides, override, path_of
+from loquent.recipes.overrides import PROFILE, Override, Overrides, override, path_of
 
 Sections = Mapping[str, Mapping[str, Node]]
 
@@ -53,7 +53,7 @@ BUILT_IN_LABELS = (("text_field", "text"), ("label_field", ""), ("labels", "[]")
 DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
 
 
-def overrides_of(profile: str | None, root: Node, overrides: Overrides) -> Sequence[str]:
+def overrides_of(profile: str | None, root: Node, overrides: Overrides) -> Overrides:
     """The overrides of the profile "smoke" for this recipe; none for another profile.
 
     They also shorten the recipe's own evaluation and replace what may be absent here: its
@@ -123,28 +123,29 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
     return texts
 
 
-def _scores(sections: Sections, without_tables: bool) -> list[str]:
+def _scores(sections: Sections, without_tables: bool) -> list[Override]:
     """Overrides of rewards and metrics that need absent networks, programs or tables.
 
     They get their default classifier, or the metric `lexicon` replaces them.
     """
-    texts: list[str] = []
+    found: list[Override] = []
     for section in ("rewards", "metrics"):
         for name, node in sections.get(section, {}).items():
             options = node.value if isinstance(node.value, dict) else {}
             of = options["of"].value if "of" in options else name
             absent = any(key in options and not _exists(options[key].value) for key in ("path", "jar"))
             if "classifier" in options:
-                texts += [
-                    f"{section}.{name}.{key}={value}"
+                found += [
+                    Override((section, name, key), tree(value, PROFILE, None))
                     for key, value in DEFAULTS_OF_CLASSIFIER.items()
                     if key in options
                 ]
             elif isinstance(of, str) and ":" not in of and (absent or (without_tables and of in NEED_TABLES)):
                 _check(section, name, node)
-                weight = f", weight: {options['weight'].bare()}" if "weight" in options else ""
-                texts.append(f"{section}.{name}={{of: lexicon{weight}}}")
-    return texts
+                weight = {"weight": options["weight"]} if "weight" in options else {}
+                lexicon = {"of": tree("lexicon", PROFILE, None), **weight}
+                found.append(Override((section, name), Node(lexicon, PROFILE, None)))
+    return found
 
 
 def _check(section: str, name: str, node: Node) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 
-from loquent.errors import BadSetting, UnknownName
+from loquent.errors import BadSetting, UnknownName, require
 from loquent.files import atomic, names
 from loquent.report import samples
 from loquent.report.charts import safe
@@ -43,12 +43,20 @@ def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
         BadCheckpoint: a folder holds no run.
         BadSetting: `out` is a folder.
     """
-    target = Path(out)
-    if target.is_dir():
-        raise BadSetting(f"--out {target} is a folder; name a file, for example {target / names.REPORT}")
+    target = _file(out)
     page = html(read(paths))
     atomic.write_text(target, page)
     return target
+
+
+def _file(out: str | Path) -> Path:
+    """The path of a page; BadSetting if it is no path, or a folder."""
+    require(out, str | Path, "path", "the path of a file")
+    if Path(out).is_dir():
+        raise BadSetting(
+            f"--out {out} is a folder; name a file by its path, for example {Path(out) / names.REPORT}"
+        )
+    return Path(out)
 
 
 def head(title: str) -> str:
@@ -117,9 +125,10 @@ class Plot:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the page and return its path."""
-        atomic.write_text(Path(path), self.html())
-        return Path(path)
+        """Write the page and return its path; BadSetting if it is no path, or a folder."""
+        target = _file(path)
+        atomic.write_text(target, self.html())
+        return target
 
     def __repr__(self) -> str:
         return f"Plot({', '.join(self.keys)}; save(path) writes it as a page)"

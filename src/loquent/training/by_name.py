@@ -15,6 +15,7 @@ from loquent.files import names
 from loquent.files.run_folder import RunFolder
 
 AGENT = "agent."  # the prefix of an agent's option on a command line
+NEEDS_TASK = "--task TASK"
 
 
 def task(name: str, options: Sequence[str]) -> Task:
@@ -66,7 +67,12 @@ def agent(
     path = Path(name)
     if name == "replay":
         raise BadSetting(f"to replay episodes name their file: --agent data/{names.EPISODES}")
-    if name not in registry.names("agent") and ":" not in name and (path.is_dir() or path.suffix == ".jsonl"):
+    if (
+        name
+        and name not in registry.names("agent")
+        and ":" not in name
+        and (path.is_dir() or path.suffix == ".jsonl")
+    ):
         if options:
             what = f"{options[0]}: {name} is a folder or a file, which has no options"
             raise BadSetting(f"{what}; leave the option out")
@@ -76,6 +82,32 @@ def agent(
     return make(
         name, played, {key: node.plain() for key, node in parsed(options, prefix).items()}, COMMAND_LINE
     )
+
+
+def require_run(who: str | Path) -> None:
+    """Raise BadSetting if `who` is an agent, a file of episodes or a model's folder, and so needs a task."""
+    path, name = Path(who), str(who)
+    model = any((path / file).is_file() for file in ("config.json", "adapter_config.json"))
+    if model and not RunFolder(path).is_run:
+        from loquent.models.exported import NOTE, read_note
+
+        task = read_note(path).get("task")
+        kind = task.get("kind") if isinstance(task, dict) else task
+        advice = (
+            f"--task {kind}, and the task's options in {path / NOTE} as --option KEY=VALUE"
+            if kind
+            else NEEDS_TASK
+        )
+        raise BadSetting(f"{who} is a model's folder, and no task is named; give {advice}")
+    if name and not path.exists() and (name in registry.names("agent") or registry.is_import_name(name)):
+        raise BadSetting(
+            f"{who} is an agent, and no task is named; give {NEEDS_TASK}. Known: "
+            f"{', '.join(registry.names('task'))}"
+        )
+    if path.is_file() and path.suffix == ".jsonl":
+        raise BadSetting(
+            f"{who} is a file of episodes, and no task is named; give {NEEDS_TASK}, on which they were played"
+        )
 
 
 def parsed(options: Sequence[str], prefix: str) -> dict[str, Node]:

@@ -19,7 +19,7 @@ from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
 from loquent.data.groups import Groups
-from loquent.errors import LoquentError
+from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.rewards import compose
 from loquent.rollout.loop import games, play
@@ -161,9 +161,10 @@ def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[l
     """`count` rows of a split, in rounds: the whole split as often as needed, then its beginning.
 
     Raises:
-        BadSetting: `count` is no integer or less than 1.
+        BadSetting: `split` is no text, or `count` is no integer or less than 1.
         LoquentError: the split has no such rows.
     """
+    require(split, str, "split", "the name of a split of the task")
     count = as_integer(count, f"episodes = {count!r:.80}: must be an integer of at least 1", low=1)
     rows = chosen_rows(task, split, only)
     return [rows[: count - done] for done in range(0, count, len(rows))]

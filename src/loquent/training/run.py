@@ -17,14 +17,17 @@ from loquent.core import episode, registry
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
 from loquent.core.metric import Context
+from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.errors import BadCheckpoint, BadSetting
+from loquent.errors import BadCheckpoint, BadSetting, require
 from loquent.files import names, saved_state
 from loquent.files.columns import Metrics
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
+from loquent.models.decoding_settings import Decoding
 from loquent.recipes import Recipe
+from loquent.recipes.overrides import A_LIST
 from loquent.rewards import compose
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
@@ -121,13 +124,14 @@ class Run:
         """
         from loquent.report import plot
 
+        require(keys, str | list | tuple, "keys", "a logged key, or a list of these")
         return plot([self.folder], [keys] if isinstance(keys, str) else keys)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report of the run, by default to `report.html` in its folder; returns the path."""
         from loquent.report import write_report
 
-        return write_report([self.folder], path or self.files.report)
+        return write_report([self.folder], self.files.report if path is None else path)
 
     def _repr_html_(self) -> str:
         from loquent.report.headlines import brief
@@ -173,9 +177,13 @@ class Run:
 
         Args:
             decoding: fields of the recipe's `evaluation` to replace, such as `max_new_tokens=5`.
+
+        Raises:
+            BadSetting: a field is unknown, or its value is refused.
         """
         recipe = self.recipe
-        return self._acting(replace(recipe, evaluation=replace(recipe.evaluation, **decoding)))[0]
+        evaluation = from_values(Decoding, {**vars(recipe.evaluation), **decoding}, "evaluation")
+        return self._acting(replace(recipe, evaluation=evaluation))[0]
 
     def evaluate(
         self, *, split: str = "test", episodes: int = 200, seed: int = 0, overrides: Sequence[str] = ()
@@ -188,10 +196,12 @@ class Run:
         Raises:
             BadSetting: an override is of another section, or its value is refused.
         """
+        require(overrides, list | tuple, "overrides", A_LIST)
         for text in overrides:
+            require(text, str, "an override", A_LIST)
             if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
                 raise BadSetting(
-                    f"{text!r:.100} cannot change when a run is evaluated; settings of "
+                    f"the override {text!r:.100} cannot change when a run is evaluated; settings of "
                     f"{', '.join(EVALUATED)} can"
                 )
         recipe = self.recipe.replace(*overrides)

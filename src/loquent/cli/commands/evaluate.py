@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 from loquent.cli.commands.printed import scores
-from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.training import by_name
@@ -24,7 +22,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
                 f"--option {arguments.option[0]} needs --task; a run is evaluated on the task it was "
                 "trained on"
             )
-        _check_run(arguments.who)
+        by_name.require_run(arguments.who)
         from loquent.training.policies import policy_folder
         from loquent.training.run import load_run  # a run needs torch, a scripted agent does not
 
@@ -66,30 +64,3 @@ def _free(folder: str | None) -> RunFolder | None:
         if file.exists():
             raise BadSetting(f"--save {folder}: {file} exists already; name a new folder")
     return files
-
-
-def _check_run(who: str) -> None:
-    """Raise BadSetting if `who` is an agent, a file of episodes or a model's folder, and so needs --task."""
-    path = Path(who)
-    model = any((path / name).is_file() for name in ("config.json", "adapter_config.json"))
-    if model and not RunFolder(path).is_run:
-        from loquent.models.exported import NOTE, read_note
-
-        task = read_note(who).get("task")
-        kind = task.get("kind") if isinstance(task, dict) else task
-        advice = (
-            f"--task {kind}, and the task's options in {path / NOTE} as --option KEY=VALUE"
-            if kind
-            else "--task TASK"
-        )
-        raise BadSetting(f"{who} is a model's folder, and no task is named; give {advice}")
-    if not path.exists() and (who in registry.names("agent") or registry.is_import_name(who)):
-        raise BadSetting(
-            f"{who} is an agent, and no task is named; give --task TASK. Known: "
-            f"{', '.join(registry.names('task'))}"
-        )
-    if path.is_file() and path.suffix == ".jsonl":
-        raise BadSetting(
-            f"{who} is a file of episodes, and no task is named; give --task with the task they were "
-            "played on"
-        )

@@ -146,9 +146,10 @@ def _blaming(settings: dict[str, dict[str, Any]]) -> Iterator[None]:
             if ":" in options.get("of", name)
         }
         files = {getattr(sys.modules.get(module), "__file__", None) for module in modules}
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
-        if not frames or debugging():
+        frames = list(traceback.extract_tb(error.__traceback__))
+        if not modules or debugging():
             raise
+        frames = [frame for frame in frames if frame.filename in files] or frames
         place, reason = frames[-1], "".join(traceback.format_exception_only(error)).strip()
         raise BrokenMetric(
             f"{place.filename}:{place.lineno}: {reason}; LOQUENT_DEBUG=1 shows the traceback"

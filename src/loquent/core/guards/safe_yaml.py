@@ -43,9 +43,23 @@ class Node:
         return self.origin or self.file
 
     @property
+    def is_override(self) -> bool:
+        """Whether the setting was typed, or comes from a profile or a suite."""
+        return self.line is None or bool(self.origin)
+
+    @property
     def place(self) -> str:
         """`file:line`, or "command line"."""
         return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    def of(self, origin: str) -> Node:
+        """The node with this origin, and all nodes inside it."""
+        value = self.value
+        if type(value) is dict:
+            value = {name: node.of(origin) for name, node in value.items()}
+        elif isinstance(value, list):
+            value = [node.of(origin) for node in value]
+        return Node(value, self.file, self.line, origin)
 
     def mapping(self, what: str) -> dict[str, Node]:
         """The nodes of a mapping by name; BadSetting when the node is something else."""

@@ -1,9 +1,10 @@
 """Trust in files that name code: such names are imported only when the file is trusted.
 
-A recipe can name Python code (`module:Name`), a program (SPICE's `jar` and `java`) or a secret
-(`api_key_variable`), so a recipe can run code of its author. A file is trusted when it lies under the current
-folder, or when this user's training wrote it. Training signs `config.yaml` with a key that only this user can
-read. Nobody else can make such a mark, and it no longer fits a changed file.
+A recipe can name Python code (`module:Name`), a program (SPICE's `jar` and `java`), a secret
+(`api_key_variable`) or a server (`base_url`), so a recipe can run code of its author, or send data there. A
+file is trusted when it lies under the current folder, or when this user's training wrote it. Training signs
+`config.yaml` with a key that only this user can read. Nobody else can make such a mark, and it no longer fits
+a changed file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import secrets
 import stat
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,21 +27,36 @@ from loquent.errors import NotTrusted
 MARK = ".mark"  # config.yaml.mark holds the signature of config.yaml
 BYTES = 32  # the length of the key
 PURPOSE = b"loquent: a file written by training\0"  # separates this signature from other uses of the key
-# settings that run a program or send a secret, with their harmless values
-HARMLESS = {"jar": ("",), "java": ("", "java"), "api_key_variable": ("",)}
+PROGRAM, SECRET = "is a program", "names a secret of your environment"
+SERVER = "a server"
+ADDRESS = f"is the address of {SERVER}"
+# settings that run a program, send a secret or name a server, with their harmless values
+OPTIONS = {
+    "jar": (PROGRAM, ("",)),
+    "java": (PROGRAM, ("", "java")),
+    "api_key_variable": (SECRET, ("",)),
+    "base_url": (ADDRESS, ("",)),
+    "url": (ADDRESS, ("",)),
+}
+REMOTE = "/remote"  # agents WORLD/remote ask a server, which needs no address
 
 
 @dataclass(frozen=True)
 class Reach:
-    """A name in a file that reaches outside it: code to import, a program to run or a secret to send."""
+    """A name in a file that reaches outside it: code to import, a program, a secret or a server."""
 
-    place: str
+    node: Node
     what: str
-    name: str = ""  # "module:Name" of code; "" for a program or a secret
+    name: str = ""  # "module:Name" of code; "" for anything else
+
+    @property
+    def place(self) -> str:
+        """The file and the line of the name."""
+        return self.node.place
 
 
 def reaches(root: Node, key: str = "") -> Iterator[Reach]:
-    """All names of code, programs and secrets in a file.
+    """All names of code, programs, secrets and servers in a file.
 
     Values from the command line (they have no line number) are left out.
     """
@@ -53,35 +69,39 @@ def reaches(root: Node, key: str = "") -> Iterator[Reach]:
     )
     for name, item in inside:
         if isinstance(root.value, dict) and item.line is not None and registry.is_import_name(name):
-            yield Reach(item.place, f"the name {name!r} is Python code", name)
+            yield Reach(item, f"the name {name!r} is Python code", name)
         yield from reaches(item, name)
     if root.line is not None and isinstance(root.value, str):
         if registry.is_import_name(root.value):
-            yield Reach(root.place, f"{key or 'a value'} = {root.value!r} is Python code", root.value)
+            yield Reach(root, f"{key or 'a value'} = {root.value!r} is Python code", root.value)
             return
-        option = key.rpartition(".")[2]  # a suite names options by their path
-        if root.value not in HARMLESS.get(option, (root.value,)):
-            what = "names a secret of your environment" if option == "api_key_variable" else "is a program"
-            yield Reach(root.place, f"{key} = {root.value!r:.200} {what}")
+        what, harmless = OPTIONS.get(key.rpartition(".")[2], ("", ()))  # a suite names options by their path
+        if what and root.value not in harmless:
+            yield Reach(root, f"{key} = {root.value!r:.200} {what}")
+        if root.value.endswith(REMOTE) and root.value in registry.names("agent"):
+            yield Reach(root, f"{key or 'a value'} = {root.value!r} asks {SERVER}")
 
 
-def check(root: Node, file: Path) -> None:
-    """Check that a file is trusted, before its names are used.
+def check(root: Node, files: Sequence[Path]) -> None:
+    """Check that the files of a tree are trusted, before the names in the tree are used.
+
+    Args:
+        files: the files of the tree, without those that were found by a registered name.
 
     Raises:
-        NotTrusted: the file names code, a program or a secret, lies outside the current folder, and was not
-            written by this user's training.
+        NotTrusted: a file names code, a program, a secret or a server, lies outside the current folder, and
+            was not written by this user's training.
     """
-    first = next(reaches(root), None)
-    if first is None or in_current_folder(file):
-        return
-    why = distrust_reason(file)
-    if why:
-        raise NotTrusted(
-            f"{first.place}: {first.what} that would be used on this machine, and {file} is not "
-            f"trusted: it lies outside the current folder, and {why}. Read what it names first; then "
-            "allow it with --allow-imports (in Python: allow_imports=True)"
-        )
+    for reach in sorted(reaches(root), key=lambda reach: SERVER in reach.what):  # a secret is named first
+        for file in files:
+            if file.name != reach.node.file or in_current_folder(file):
+                continue
+            if why := distrust_reason(file):
+                raise NotTrusted(
+                    f"{reach.place}: {reach.what} that would be used on this machine, and {file} is not "
+                    f"trusted: it lies outside the current folder, and {why}. Read what it names first; then "
+                    "allow it with --allow-imports (in Python: allow_imports=True)"
+                )
 
 
 def in_current_folder(file: Path) -> bool:
