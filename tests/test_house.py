@@ -225,6 +225,7 @@ LOOKED_UP = {
     ("core/metric.py", "directions"),
     ("core/metric.py", "together"),
     ("core/metric.py", "corpus_only"),
+    ("core/metric.py", "reads"),
     ("core/options.py", "Options"),  # `options_of`: a factory may be any function
     ("cli/commands/weights.py", "spec"),  # a task's class has a spec where no option changes it
 }

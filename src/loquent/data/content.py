@@ -39,7 +39,7 @@ def of(*chosen: Any) -> str:
 
 def of_task(task: Any, *chosen: Any) -> str:
     """As `of`, for the files that a task and the agents of its seats name, and for `chosen`."""
-    seats = [("agent", agent) for agent in getattr(task, "seats", {}).values()]
+    seats = [("agent", agent) for agent in task.seats.values()]
     return of(getattr(task, "options", None), *named_by(seats), *chosen)
 
 
