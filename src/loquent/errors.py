@@ -74,6 +74,10 @@ class BrokenTask(LoquentError):
     """A task broke its contract, for example by an undeclared reward or a value that is not allowed."""
 
 
+class WrongResult(BrokenTask):
+    """A method of a task returned something else than it must: another type, or an undeclared name or value."""
+
+
 class BrokenAgent(LoquentError):
     """An agent returned the wrong number of answers, or something other than an `Answer`."""
 
