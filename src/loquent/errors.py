@@ -75,7 +75,7 @@ class BrokenTask(LoquentError):
 
 
 class WrongResult(BrokenTask):
-    """A method of a task returned something else than it must: another type, or an undeclared name or value."""
+    """A method of a task returned another type than it must, an undeclared name, or a reward out of range."""
 
 
 class BrokenAgent(LoquentError):
@@ -294,6 +294,11 @@ def kind_of(thing: object) -> str:
         return "None"
     name = type(thing).__name__
     return f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
+
+
+def naming(name: str, value: object) -> str:
+    """The beginning of an error about an argument of another kind, such as "task = 5 is an int"."""
+    return f"{name} is None" if value is None else f"{name} = {value!r:.80} is {kind_of(value)}"
 
 
 def _rebuild(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:

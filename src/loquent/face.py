@@ -103,10 +103,12 @@ def train(
         NotTrusted: a YAML file outside the current folder names code.
     """
     from loquent.recipes import Imports, Recipe, load
+    from loquent.recipes.overrides import check_list
     from loquent.report import write_report
     from loquent.training.train import train as run
 
     _require(out, str | Path, "out", "the path of a folder for the run")
+    check_list(overrides)
     imports: Imports = "all" if allow_imports else "trusted"
     loaded = (
         recipe.replace(*overrides)
@@ -186,7 +188,7 @@ def _players(agents: Any, built: Task) -> Any:
 
 def _require(value: Any, kinds: Any, name: str, right: str) -> None:
     """Raise BadSetting for an argument that is of no such kind."""
-    from loquent.errors import BadSetting, kind_of
+    from loquent.errors import BadSetting, naming
 
     if not isinstance(value, kinds):
-        raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be {right}")
+        raise BadSetting(f"{naming(name, value)}; it must be {right}")

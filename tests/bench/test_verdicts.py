@@ -187,7 +187,7 @@ def test_equal_episodes_are_no_certainty(few, many, share):
     [(20, math.comb(40, 20), HOLDS), (4, 70, HOLDS), (3, 20, UNDECIDED)],
 )
 def test_all_against_none_is_fishers_test(rows, ways, on_rows, rises):
-    """Of all ways to place n successes on 2 n rows, one puts all into one cell: both tails are 2 / C(2 n, n)."""
+    """Of the C(2 n, n) ways to place n successes on 2 n rows, one puts all into y and one all into x."""
 
     def cell(name, value):
         return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Ordinary mistakes in a task of one's own: an error that names the task, the method and the kind; one broken law."""
+"""Ordinary mistakes in a task are errors that name the method and the value, and one broken law."""
 
 import pytest
 
@@ -34,34 +34,34 @@ def task(**methods):
 
 NO_RETURN = "; is its `return` missing?"
 MISTAKES = {
-    "play, no return": (dict(play=lambda s, m: None), f"play returned None; .*Outcome.*{NO_RETURN}"),
-    "play, a tuple": (dict(play=lambda s, m: (s, FINE)), "play returned a tuple; it must return an Outcome"),
+    "play, no return": ({"play": lambda s, m: None}, f"play returned None; .*Outcome.*{NO_RETURN}"),
+    "play, a tuple": ({"play": lambda s, m: (s, FINE)}, "play returned a tuple; it must return an Outcome"),
     "play, number as text": (
-        dict(play=lambda s, m: Outcome(s, Observation(5))),
+        {"play": lambda s, m: Outcome(s, Observation(5))},
         "play returned an observation with the text 5, an int; it must be a str",
     ),
     "play, text for observation": (
-        dict(play=lambda s, m: Outcome(s, "text")),
+        {"play": lambda s, m: Outcome(s, "text")},
         r"play returned an observation that is a str; it must be an Observation\(text\)",
     ),
     "play, number as rewards": (
-        dict(play=lambda s, m: Outcome(s, FINE, 1.0)),
+        {"play": lambda s, m: Outcome(s, FINE, 1.0)},
         r"play returned rewards that are a float; .* a mapping .* such as Record\(point=1.0\)",
     ),
     "play, True as ending": (
-        dict(play=lambda s, m: Outcome(s, FINE, Record(), True)),
+        {"play": lambda s, m: Outcome(s, FINE, Record(), True)},
         "play returned ended = True, a bool; it must be None or the name of a rule",
     ),
-    "first, no return": (dict(first=lambda r, k: None), f"first returned None; .*Opening.*{NO_RETURN}"),
-    "first, an observation": (dict(first=lambda r, k: FINE), "first returned an Observation; it must return"),
-    "first, number as text": (dict(first=lambda r, k: Opening(0, Observation(5))), "first returned .*5, an"),
+    "first, no return": ({"first": lambda r, k: None}, f"first returned None; .*Opening.*{NO_RETURN}"),
+    "first, an observation": ({"first": lambda r, k: FINE}, "first returned an Observation; it must return"),
+    "first, number as text": ({"first": lambda r, k: Opening(0, Observation(5))}, "first returned .*5, an"),
     "rows, a generator": (
-        dict(rows=lambda split: (Row(str(n)) for n in range(3))),
+        {"rows": lambda split: (Row(str(n)) for n in range(3))},
         r"rows\('train'\) returned a generator; it must return a sequence of Row, such as a list",
     ),
-    "rows, no return": (dict(rows=lambda split: None), rf"rows\('train'\) returned None; .*{NO_RETURN}"),
+    "rows, no return": ({"rows": lambda split: None}, rf"rows\('train'\) returned None; .*{NO_RETURN}"),
     "rows, texts": (
-        dict(rows=lambda split: ["a"]),
+        {"rows": lambda split: ["a"]},
         r"rows\('train'\) returned a sequence whose first item is a str; every item must be a Row",
     ),
 }
@@ -86,13 +86,13 @@ def test_check_reports_such_a_mistake_as_one_broken_law(methods, words):
 
 OTHER = {
     "rewards, a text": (
-        dict(play=lambda s, m: Outcome(s, FINE, Record(point="1"))),
+        {"play": lambda s, m: Outcome(s, FINE, Record(point="1"))},
         "play returned the reward point = '1'; a reward must be a finite number",
     ),
-    "first raises": (dict(first=lambda r, k: r["secret"]), "first raised KeyError .* on the row Row"),
+    "first raises": ({"first": lambda r, k: r["secret"]}, "first raised KeyError .* on the row Row"),
     "read, no return": (
-        dict(read=lambda s, t: None, play=lambda s, m: m + 1),
-        r"play raised TypeError .*; read returned None for 'a'; it must return a move or Invalid\(why, text\)",
+        {"read": lambda s, t: None, "play": lambda s, m: m + 1},
+        r"play raised TypeError .*; read returned None for 'a'; it must return a move or Invalid",
     ),
 }
 

@@ -28,7 +28,7 @@ def test_a_difference_is_welchs_by_scipy():
 
 @pytest.mark.parametrize(("successes", "sizes"), [((1, 9), (11, 12)), ((9, 1), (12, 11)), ((0, 3), (3, 3))])
 def test_fishers_test_is_scipys(successes, sizes):
-    """One of 11 against 9 of 12: the margins have 23 rows and 10 successes, so both tails are easy to get wrong."""
+    """One of 11 against 9 of 12: the margins are 23 rows and 10 successes."""
     stats = pytest.importorskip("scipy.stats")
     table = [[successes[1], sizes[1] - successes[1]], [successes[0], sizes[0] - successes[0]]]
     found = fisher(successes, sizes)

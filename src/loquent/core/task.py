@@ -200,7 +200,7 @@ class Task(ABC):
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
         if "rows" in vars(cls) and not getattr(cls.rows, "__isabstractmethod__", False):
-            cls.rows = _checked(cls.rows)  # type: ignore[method-assign]
+            cls.rows = _checked(cls.rows)  # type: ignore[method-assign, assignment]  # checks every result
 
     def __init__(self, options: Any = None) -> None:
         self.options = self.Options() if options is None else options
@@ -368,10 +368,9 @@ class Task(ABC):
             raise WrongResult(
                 f"{what} an observation with the text {text!r:.80}, {kind_of(text)}; it must be a str"
             )
-        ended = getattr(result, "ended", None)
-        if not isinstance(ended, str | None):
+        if isinstance(result, Outcome) and not isinstance(ended := result.ended, str | None):
             raise WrongResult(
-                f"{what} ended = {ended!r:.80}, {kind_of(ended)}; it must be None or the name of a rule, a str"
+                f"{what} ended = {ended!r:.80}, {kind_of(ended)}; it must be None or the name of a rule"
             )
 
     def _check_rewards(self, rewards: Record) -> None:

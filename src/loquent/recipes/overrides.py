@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, naming
 
 __all__ = ["PROFILE", "Override", "Overrides", "of_file", "override", "path_of"]
 WITH_KIND = ("task", "algorithm", "teacher")  # a text here is a kind without options
@@ -55,6 +55,17 @@ def path_of(item: str | Override) -> str:
     return item.path if isinstance(item, Override) else item.partition("=")[0].strip()
 
 
+def check_list(overrides: object) -> None:
+    """Raise BadSetting unless these are several overrides; a single text is a common mistake."""
+    if not isinstance(overrides, Sequence) or isinstance(overrides, str | bytes):
+        what = naming("overrides", overrides)
+    elif wrong := [item for item in overrides if not isinstance(item, str | Override)]:
+        what = naming("an override", wrong[0])
+    else:
+        return
+    raise BadSetting(f"{what}; give a list of texts, such as ['training.updates=2']")
+
+
 def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Node:
     """Apply overrides to the tree of a recipe, in place, and return it.
 
@@ -62,8 +73,10 @@ def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Nod
         place: where overrides that are texts come from, for errors.
 
     Raises:
-        BadSetting: a text is not of the form key.path=value, or a path leads through a value.
+        BadSetting: the overrides are no list, a text is not of the form key.path=value, or a path leads
+            through a value.
     """
+    check_list(overrides)
     for item in overrides:
         read = _typed(item, place) if isinstance(item, str) else item
         *parents, last = read.path.split(".")

@@ -130,7 +130,7 @@ def between(
 def fisher(successes: tuple[int, int], sizes: tuple[int, int]) -> Difference:
     """The second share of successes minus the first, with Fisher's exact test (Fisher 1935).
 
-    Given both sizes and all successes, the successes of the second are hypergeometric if the shares are equal.
+    Given both sizes and all successes, those of the second are hypergeometric if the shares are equal.
     The tail has what was counted and all counts that lie further on its side.
     """
     (first, second), (m, n) = successes, sizes

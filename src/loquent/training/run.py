@@ -25,6 +25,7 @@ from loquent.files.columns import Metrics
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
 from loquent.recipes import Recipe
+from loquent.recipes.overrides import check_list
 from loquent.rewards import compose
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
@@ -188,6 +189,7 @@ class Run:
         Raises:
             BadSetting: an override is of another section, or its value is refused.
         """
+        check_list(overrides)
         for text in overrides:
             if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
                 raise BadSetting(

@@ -40,9 +40,9 @@ class Step:
     """The comparison of two neighbours of an ordering, and the paper's figures for them.
 
     `verdict` is that of this comparison alone, without a correction. With a single seed, `error` is the
-    standard error of the difference over the rows (0 with Fisher's test), and the interval is over rows. `both` is the difference
-    with its interval over seeds and rows. `rows` and `episodes` are the numbers that the evaluations of the
-    two cells played.
+    standard error of the difference over the rows (0 with Fisher's test), and the interval is over rows.
+    `both` is the difference with its interval over seeds and rows. `rows` and `episodes` are the numbers that
+    the evaluations of the two cells played.
     """
 
     low: str
