@@ -7,7 +7,11 @@ import gymnasium
 import pytest
 
 import loquent
+<<<<<<< HEAD
 from loquent.cli import main as cli
+=======
+import loquent.training.run
+>>>>>>> y-f
 from loquent.errors import LoquentError
 from loquent.files import atomic
 
@@ -141,6 +145,7 @@ def test_a_path_is_taken_as_an_option(tmp_path):
     assert loquent.task("wordle", words=Path(tmp_path / "words.txt")).rows("train")[0]["secret"] == "crane"
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize(
     "name", ["os:system", "sys:exit", "math:pi", "builtins:print", "pathlib:Path", "json:dumps"]
 )
@@ -150,3 +155,65 @@ def test_a_name_that_makes_no_metric_is_refused_in_words(name, tmp_path, capsys)
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert "no metric" in said or "BrokenMetric" in said
+=======
+@pytest.mark.parametrize("number", [-2, 0])
+def test_a_number_of_environments_that_is_no_count_is_refused(number):
+    with pytest.raises(LoquentError, match="num_envs"):
+        gymnasium.make_vec("loquent/Blocks-v0", num_envs=number)
+
+
+SINGLE = "overrides = 'training.updates=1' is a str; give a list of texts, such as ['training.updates=2']"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ("training.updates=1", SINGLE),
+        (None, "overrides is None; give a list"),
+        ([5], "an override = 5 is an int"),
+    ],
+)
+def test_overrides_are_a_list(overrides, says, tmp_path):
+    for recipe in ("reviews_ppo", loquent.recipes.load("reviews_ppo", profile="smoke")):
+        assert says in refused(loquent.train, recipe, tmp_path / "run", overrides)
+    assert says in refused(loquent.recipes.load, "reviews_ppo", overrides)
+
+
+@pytest.mark.parametrize("out", ["first.py", "first.py/run"])
+def test_a_run_is_not_written_to_a_file(out, tmp_path):
+    (tmp_path / "first.py").write_text("x = 1")
+    why = refused(loquent.train, "reviews_ppo", tmp_path / out, profile="smoke", progress=False)
+    assert why.startswith(
+        f"{tmp_path / 'first.py'} is a file, so no run can be written to {tmp_path / out}; name"
+    )
+    assert (tmp_path / "first.py").read_text() == "x = 1"
+
+
+def test_none_is_none_only_once():
+    assert refused(loquent.task, None).startswith("task is None; it must be")
+
+
+@pytest.mark.parametrize("keys", [None, [], [5], 5])
+def test_a_plot_needs_keys(keys, tmp_path):
+    run = loquent.training.run.Run(tmp_path)
+    assert f"keys = {keys!r}: give a logged key, or a list" in refused(run.plot, keys)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda: loquent.recipes.load("reviews_ppo", ["algorithm.kind=reinforce"]),
+            "an algorithm of your own as module:Name",
+        ),
+        (lambda: loquent.recipes.load("reviews_ppq"), "more. `loquent list recipes` shows all"),
+        (
+            lambda: loquent.play("wordle", "nobody"),
+            "`loquent list agents` shows all. Name an agent of your own",
+        ),
+        (lambda: loquent.task("wordel"), "Name a task of your own as module:Name"),
+    ],
+)
+def test_an_unknown_name_says_where_all_are_and_how_your_own_is_named(call, says):
+    assert says in refused(call)
+>>>>>>> y-f

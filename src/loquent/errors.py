@@ -74,6 +74,10 @@ class BrokenTask(LoquentError):
     """A task broke its contract, for example by an undeclared reward or a value that is not allowed."""
 
 
+class WrongResult(BrokenTask):
+    """A method of a task returned another type than it must, an undeclared name, or a reward out of range."""
+
+
 class BrokenAgent(LoquentError):
     """An agent returned the wrong number of answers, or something other than an `Answer`."""
 
@@ -292,6 +296,7 @@ def kind_of(thing: object) -> str:
     return f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
 
 
+<<<<<<< HEAD
 def require(value: Any, kinds: Any, name: str, right: str) -> None:
     """Raise BadSetting for an argument of another kind.
 
@@ -302,6 +307,11 @@ def require(value: Any, kinds: Any, name: str, right: str) -> None:
     """
     if not isinstance(value, kinds):
         raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be {right}")
+=======
+def naming(name: str, value: object) -> str:
+    """The beginning of an error about an argument of another kind, such as "task = 5 is an int"."""
+    return f"{name} is None" if value is None else f"{name} = {value!r:.80} is {kind_of(value)}"
+>>>>>>> y-f
 
 
 def _rebuild(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:

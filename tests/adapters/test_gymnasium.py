@@ -631,7 +631,7 @@ def _equal(a, b):
 def test_a_wrong_argument_of_make_is_named(name, value):
     form = {"form": "token"} if name == "tokenizer" else {}
     with pytest.raises(
-        BadSetting, match=rf"\b{name} (= |must be .*, got {re.escape(repr(value))})"
+        BadSetting, match=rf"\b{name} (= |is None; |must be .*, got {re.escape(repr(value))})"
     ) as caught:
         gymnasium.make("loquent/Generation-v0", **{**form, name: value})
     assert " a int" not in str(caught.value)

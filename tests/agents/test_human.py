@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from loquent.agents.human import Human, HumanOptions
+from loquent.agents.human import Human, HumanOptions, ending
 from loquent.agents.scripted import Expert
 from loquent.core import episode
 from loquent.core.agent import Agent
@@ -165,9 +165,25 @@ def test_the_second_mistake_of_a_turn_counts_unless_it_may_be_made_again():
 def test_several_games_are_told_apart_by_name():
     task, out = Echo(), io.StringIO()
     play(task, games(task.rows("train")[:2]), Human(stdin=io.StringIO("a\nb\n"), stdout=out), seed=0)
-    assert "[train:0#0]\n" in out.getvalue()
-    assert "[train:1#0]\n" in out.getvalue()
-    assert "[train" not in sit(task, "a\n")[1]
+    assert re.findall(r"\[.*\]", out.getvalue()) == ["[game 1]", "[game 2]"]
+    assert "[game" not in sit(task, "a\n")[1]
+
+
+def test_the_name_of_a_game_does_not_give_its_answer_away():
+    """The id of a row of Wordle is its secret word; the record has it, the screen does not."""
+    task, out = Wordle(), io.StringIO()
+    rows = task.rows("test")[1:3]  # the first word is shown as an example of an action
+    done = play(task, games(rows), Human(task, stdin=io.StringIO("crane\n" * 12), stdout=out), seed=0)
+    assert [episode.row for episode in done] == [row.id for row in rows]
+    assert out.getvalue().count("[game 1]") == out.getvalue().count("[game 2]") >= 6
+    assert not any(row["secret"] in out.getvalue().replace("crane", "") for row in rows)
+
+
+def test_an_unfinished_game_has_not_ended():
+    task = Guess()
+    with pytest.raises(PlayerLeft) as left:
+        sit(task, "")
+    assert ending(left.value.unfinished[0]) == "The game is unfinished. Rewards: none."
 
 
 def test_seats_are_named_at_the_prompt():

@@ -181,6 +181,29 @@ def test_equal_episodes_are_no_certainty(few, many, share):
     assert all_of_three.on_rows == UNDECIDED
 
 
+@pytest.mark.parametrize("rises", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "ways", "on_rows"),
+    [(20, math.comb(40, 20), HOLDS), (4, 70, HOLDS), (3, 20, UNDECIDED)],
+)
+def test_all_against_none_is_fishers_test(rows, ways, on_rows, rises):
+    """Of the C(2 n, n) ways to place n successes on 2 n rows, one puts all into y and one all into x."""
+
+    def cell(name, value):
+        return dataclasses.replace(
+            row(name, value, rows=rows), by_row={"a": {0: {f"{name}{i}": value for i in range(rows)}}}
+        )
+
+    (found,) = judge("xy", x=cell("x", float(not rises)), y=cell("y", float(rises)))
+    assert found.p == pytest.approx(2 / ways, rel=1e-4)
+    decision = CONTRADICTED if on_rows == HOLDS and not rises else on_rows
+    assert (found.verdict, found.on_rows, found.single) == (UNDECIDED, decision, True)
+    assert "Fisher's exact test" in texts.effect_text(found)
+    assert "± 0" not in texts.step_text(found.steps[0])
+    (equal,) = judge("xy", x=cell("x", 1.0), y=cell("y", 1.0))
+    assert (equal.p, equal.on_rows) == (None, "")
+
+
 def test_the_rows_of_one_seed_are_paired():
     """Rows differ by 1, and y is above x by 0.1 on each: only pairs see it."""
     numbers = {f"r{i}": float(i % 2) for i in range(50)}

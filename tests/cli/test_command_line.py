@@ -277,3 +277,20 @@ def test_a_setting_without_effect_is_remarked_in_one_line(capsys):
         "Remark: command line: model.layers = 7 has no effect"
     )
     assert "layers" not in out
+
+
+@pytest.mark.parametrize("command", ["show", "train"])
+def test_only_the_recipe_is_required(command, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([command])
+    assert capsys.readouterr().err.endswith("the following arguments are required: RECIPE\n")
+
+
+def test_one_law_is_in_the_singular(monkeypatch, capsys):
+    from loquent.cli.commands import check
+    from loquent.conformance.check import Finding
+
+    found = [Finding("end", "Games end", looked="1 game"), Finding("rows", "Rows exist", ("none",))]
+    monkeypatch.setattr(check, "findings", lambda task, episodes: found)
+    assert cli.main(["check", "wordle"]) == 1
+    assert "wordle-v1: 1 law kept, 1 broken, 0 not checked" in capsys.readouterr().out

@@ -191,6 +191,15 @@ def test_a_mistyped_row_names_the_place(loquent):
     assert "r77" in done.stderr
 
 
+def test_the_end_of_input_in_an_evaluation_is_explained(loquent):
+    done = loquent(
+        "evaluate", "human", "--task", "counting:Count", "--split", "train", "--episodes", "2", stdin="3\n"
+    )
+    why = "loquent: the input ended before loquent evaluate had played all its games, so there is no result\n"
+    assert (done.returncode, done.stderr) == (130, why)
+    assert "r0" not in done.stdout
+
+
 def test_any_agent_is_evaluated_on_any_task(loquent):
     done = loquent(
         "evaluate",

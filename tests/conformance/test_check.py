@@ -51,12 +51,16 @@ def test_nothing_is_kept_where_nothing_was_seen():
     assert [law for law, finding in found.items() if finding.problems] == ["rows"]
     assert found["values"].skipped == "no split has a row"
     assert found["end"].skipped
-    assert [law for law, finding in found.items() if not finding.skipped] == ["rows", "randomness"]
+    assert [law for law, finding in found.items() if not finding.skipped] == [
+        "rows",
+        "results",
+        "randomness",
+    ]
 
 
 def test_one_broken_part_does_not_hide_the_others():
     lines = report(Raises(), episodes=2)
-    assert lines[0] == "BROKEN       rows: rows: OSError: the file is gone"
+    assert lines[0] == "BROKEN       rows: OSError: the file is gone"
     assert len(lines) == len(LAWS)
 
 

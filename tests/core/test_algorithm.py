@@ -69,3 +69,18 @@ def test_settings_of_another_kind_are_refused(tmp_path, monkeypatch, own, part):
         r"loquent\.core\.algorithm",
     ):
         recipes.load(tmp_path / "own.yaml")
+
+
+class Bare(Algorithm):
+    Config = type("Settings", (A2CSettings,), {})
+    name = "bare"
+    reads = ("play",)
+
+
+def test_an_algorithm_without_experience_is_told_what_to_declare(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry._names["algorithm"], "own", f"{__name__}:Bare")
+    (tmp_path / "own.yaml").write_text("algorithm: own\n")
+    with pytest.raises(
+        BadSetting, match=r"'own' \(Bare\) does not declare experience; .* BatchAlgorithm or Play"
+    ):
+        recipes.load(tmp_path / "own.yaml")

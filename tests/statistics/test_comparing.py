@@ -8,7 +8,7 @@ import pytest
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
 from loquent.statistics import two_way
-from loquent.statistics.comparing import between, holm, order
+from loquent.statistics.comparing import between, fisher, holm, order
 from loquent.statistics.intervals import interval, student, student_tail
 
 LOW, HIGH = {0: 1.0, 1: 2.0, 2: 4.0}, {0: 3.0, 1: 3.5, 2: 9.0, 3: 7.0}
@@ -24,6 +24,18 @@ def test_a_difference_is_welchs_by_scipy():
     assert (found.low, found.high, found.n) == (None, None, 3)
     pooled = stats.ttest_ind(list(HIGH.values()), list(LOW.values()))
     assert found.freedom != pytest.approx(pooled.df), "equal variances would be caught"
+
+
+@pytest.mark.parametrize(("successes", "sizes"), [((1, 9), (11, 12)), ((9, 1), (12, 11)), ((0, 3), (3, 3))])
+def test_fishers_test_is_scipys(successes, sizes):
+    """One of 11 against 9 of 12: the margins are 23 rows and 10 successes."""
+    stats = pytest.importorskip("scipy.stats")
+    table = [[successes[1], sizes[1] - successes[1]], [successes[0], sizes[0] - successes[0]]]
+    found = fisher(successes, sizes)
+    greater, less = (stats.fisher_exact(table, alternative=side).pvalue for side in ("greater", "less"))
+    tail = greater if found.mean > 0 else less
+    assert found.tail == pytest.approx(tail, rel=1e-12)
+    assert found.p == pytest.approx(2 * tail, rel=1e-9)
 
 
 def test_ten_runs_have_an_interval_that_skewness_stretches():

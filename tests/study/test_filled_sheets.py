@@ -9,7 +9,7 @@ from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.errors import BadRow, BadSetting, LoquentError
-from loquent.study import filled, sheets
+from loquent.study import filled, judgements, sheets
 
 
 def run(folder, answer, prompts=("prompt 0", "prompt 1")):
@@ -251,3 +251,12 @@ def test_a_key_with_a_pair_of_one_system_is_refused_and_an_old_one_without_texts
     (folder / "key.json").write_text(json.dumps(key))
     with pytest.raises(LoquentError, match="c0001 must be of two different systems"):
         filled.read(folder)
+
+
+def test_a_sheet_in_utf_16_that_is_named_alone_asks_for_its_folder(tmp_path):
+    sheet = tmp_path / "st" / "sheets" / "sheet-1.csv"
+    sheet.parent.mkdir(parents=True)
+    sheet.write_text("code,prompt\n", encoding="utf-16")
+    why = rf"sheet-1.csv:1: this file is in UTF-16; .* name the folder .* \({tmp_path / 'st'}\), else save"
+    with pytest.raises(BadRow, match=why):
+        judgements.read([sheet])

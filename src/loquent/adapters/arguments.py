@@ -13,7 +13,7 @@ from loquent.core.agent import Agent
 from loquent.core.options import from_values
 from loquent.core.seeding import as_integer
 from loquent.core.task import Task
-from loquent.errors import BadSetting, kind_of
+from loquent.errors import BadSetting, naming
 
 RESET_OPTIONS = ("split", "sample", "index", "id", "number")
 FORMS = ("text", "index", "token")
@@ -39,7 +39,7 @@ def build_task(task: Task | str | None, options: Mapping[str, Any]) -> Task:
             '"module:Class", as in gymnasium.make("loquent/Task-v0", task="wordle")'
         )
     if not isinstance(task, str):
-        raise BadSetting(f"task = {task!r:.80} is {kind_of(task)}; it must be a Task or the name of one")
+        raise BadSetting(f"{naming('task', task)}; it must be a Task or the name of one")
     kind = registry.resolve("task", task)
     built: Task = kind(from_values(kind.Options, options, f"task {task}"))
     return built
@@ -49,7 +49,7 @@ def check_names(**names: Any) -> None:
     """Raise BadSetting unless all values are strings."""
     for name, value in names.items():
         if not isinstance(value, str):
-            raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be a name")
+            raise BadSetting(f"{naming(name, value)}; it must be a name")
 
 
 def check_lengths(**lengths: Any) -> None:
@@ -121,7 +121,7 @@ def reset_options(options: Any) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        what = f"options = {options!r:.80} is {kind_of(options)}"
+        what = f"{naming('options', options)}"
         raise BadSetting(f"{what}; it must be a mapping with some of {', '.join(RESET_OPTIONS)}")
     if unknown := [name for name in options if name not in RESET_OPTIONS]:
         raise BadSetting(f"reset has no option {unknown[0]!r}; options: {', '.join(RESET_OPTIONS)}")

@@ -8,7 +8,7 @@ from typing import Any
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.data.pools import Pool, finite, shown
-from loquent.errors import BadRow, BadSetting, UnknownName, kind_of
+from loquent.errors import BadRow, BadSetting, UnknownName, kind_of, naming
 
 CHOICES = ("sample", "index", "id")
 BLOCK = 256
@@ -131,7 +131,7 @@ class DrawnRows:
 
     def _by_id(self, split: str, id: Any) -> Row:
         if not isinstance(id, str):
-            raise BadSetting(f"id = {id!r:.80} is {kind_of(id)}; it must be a string")
+            raise BadSetting(f"{naming('id', id)}; it must be a string")
         self._own(split)
         return self.task.row(split, id)
 

@@ -18,7 +18,7 @@ from loquent.core.live import Live
 from loquent.core.spaces import AnyText
 from loquent.core.task import Stopped
 from loquent.core.values import Record
-from loquent.errors import BadSetting, kind_of
+from loquent.errors import BadSetting, kind_of, naming
 
 View = tuple[Any, Any]  # (space, function from an observation to an array)
 
@@ -154,7 +154,7 @@ def vocabulary_of(tokenizer: Any, prompt_length: int, answer_length: int) -> Voc
         BadSetting: `tokenizer` is neither None nor a path.
     """
     if tokenizer is not None and not isinstance(tokenizer, str | Path):
-        what = f"tokenizer = {tokenizer!r:.80} is {kind_of(tokenizer)}"
+        what = f"{naming('tokenizer', tokenizer)}"
         raise BadSetting(f"{what}; it must be the path of a folder with a tokenizer.json")
     if tokenizer:
         return TokenizerFile(tokenizer, prompt_length, answer_length)

@@ -71,6 +71,7 @@ class Human:
                 f"human.hint: {self._hint.name} is a person too; it must be an agent that answers by itself"
             )
         self._in, self._out = stdin, stdout
+        self._numbers: dict[str, int] = {}  # of the games, by their names
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order.
@@ -93,7 +94,8 @@ class Human:
 
     def _ask(self, question: Question, *, name: bool) -> str:
         if name:
-            self._show(f"[{question.game}]\n")
+            number = self._numbers.setdefault(question.game, len(self._numbers) + 1)
+            self._show(f"[game {number}]\n")  # the name has the id of the row, which may be the answer
         if len(question.turns) == 1 and question.instruction:
             self._show(question.instruction + "\n")
         self._show_observation(question.observation)
@@ -142,9 +144,10 @@ class Human:
 
 
 def ending(episode: Episode) -> str:
-    """One line that says how a game ended."""
+    """One line that says how a game ended, or that it did not."""
     rewards = ", ".join(f"{line(name)} {value:g}" for name, value in episode.rewards.items()) or "none"
-    return f"The game ended: {line(episode.ended)}. Rewards: {rewards}."
+    ended = "is unfinished" if episode.ended is None else f"ended: {line(episode.ended)}"
+    return f"The game {ended}. Rewards: {rewards}."
 
 
 def colours(out: TextIO) -> bool:

@@ -121,7 +121,7 @@ def _find(name: str | Path) -> Path:
             )
         return path
     if str(name) not in names():
-        raise UnknownName("suite", str(name), names())
+        raise UnknownName("suite", str(name), names(), advice="`loquent list suites` shows all")
     return Path(str(FOLDER / f"{name}.yaml"))
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from loquent.cli.grammar import with_commands
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
-from loquent.errors import DEBUG, LoquentError, debugging, listed, naming_extras, nearest
+from loquent.errors import DEBUG, InputEnded, LoquentError, debugging, listed, naming_extras, nearest
 
 MODULES = {"import": "importing"}  # a Python keyword cannot name a module
 ELSEWHERE = "give another path"
@@ -78,6 +78,10 @@ def _run(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader of our output is gone, so nothing may be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except InputEnded:
+        why = f"the input ended before loquent {arguments.command} had played all its games"
+        print(f"loquent: {why}, so there is no result", file=sys.stderr)
+        return 130
     except KeyboardInterrupt:
         print("loquent: interrupted", file=sys.stderr)
         return 130

@@ -13,7 +13,7 @@ from loquent.conformance.walks import Bench, NotChecked, Tally
 from loquent.core import registry
 from loquent.core.seeding import as_integer
 from loquent.core.task import Task
-from loquent.errors import BadRow, BadSetting, MissingExtra
+from loquent.errors import BadRow, BadSetting, BrokenTask, MissingExtra
 
 __all__ = ["LAWS", "Finding", "check", "findings", "report"]
 
@@ -27,7 +27,6 @@ LAWS: dict[str, Callable[[Bench, Tally], None]] = {
         laws.equality,
         laws.answers,
         laws.observations,
-        laws.rewards,
         laws.end,
         last_observation,
         laws.returns,
@@ -36,7 +35,8 @@ LAWS: dict[str, Callable[[Bench, Tally], None]] = {
         hooks,
         laws.replays,
         laws.independence,
-        laws.randomness,  # the last law, because it reports on the calls of all others
+        laws.results,  # the last two laws, because they report on the calls of all others
+        laws.randomness,
     )
 }
 
@@ -53,7 +53,8 @@ class Finding:
 
     def __str__(self) -> str:
         if self.problems:
-            return f"BROKEN       {self.law}: " + "; ".join(self.problems)
+            own = (problem.removeprefix(f"{self.law}: ") for problem in self.problems)
+            return f"BROKEN       {self.law}: " + "; ".join(own)
         if self.skipped:
             return f"not checked  {self.law}: {self.skipped}"
         return f"kept         {self.law}: {self.says} ({self.looked})"
@@ -109,6 +110,10 @@ def _run(name: str, law: Callable[[Bench, Tally], None], bench: Bench) -> Findin
         law(bench, tally)
     except NotChecked as reason:
         return Finding(name, statement, tuple(tally.problems), skipped=str(reason))
+    except BrokenTask as error:  # the law of results reports it
+        bench.broken_results.append(str(error))
+        why = "a method of the task broke its contract; see results"
+        return Finding(name, statement, tuple(tally.problems), skipped=why)
     except Exception as error:  # an error of the task under test is a finding, and the other laws still run
         tally.problems.append(f"{name}: {type(error).__name__}: {error}"[:300])
     if tally.problems:

@@ -21,7 +21,7 @@ from loquent.core.guards.json_files import SHORT
 from loquent.core.live import Live
 from loquent.core.task import CUT, Invalid, Observation, Step
 from loquent.core.values import problem
-from loquent.errors import EpisodeOver, kind_of
+from loquent.errors import EpisodeOver, WrongResult, kind_of
 from loquent.rollout.loop import Game, play, replay
 
 SENTENCE = 25  # characters of an instruction that no other sentence contains by chance
@@ -134,25 +134,6 @@ def observations(bench: Bench, tally: Tally) -> None:
             )
 
 
-def rewards(bench: Bench, tally: Tally) -> None:
-    """Rewards have names from spec.rewards and are finite numbers."""
-    tally.unit = "outcomes"
-    names = bench.task.spec.rewards
-    for walk in bench.walks:
-        played = [(move.before, move.text) for move in walk.moves]
-        for step, text in [*played, *([walk.failure] if walk.failure else [])]:
-            outcome = bench.task.play(step.state, bench.task.read(step.state, text))
-            tally.add(None)
-            for name, value in outcome.rewards.items():
-                finite = isinstance(value, int | float) and math.isfinite(value)
-                tally.add(
-                    None
-                    if name in names
-                    else f"the reward {name!r} is not named in spec.rewards ({', '.join(names) or 'none'})"
-                )
-                tally.add(None if finite else f"the reward {name!r} = {value!r} is not a finite number")
-
-
 def end(bench: Bench, tally: Tally) -> None:
     """Episodes end, by a named rule and within the turn limit; to act after the end raises EpisodeOver."""
     tally.unit = "episodes"
@@ -252,6 +233,14 @@ def independence(bench: Bench, tally: Tally) -> None:
             )
 
 
+def results(bench: Bench, tally: Tally) -> None:
+    """rows, first and play return objects of the right types; rewards and reasons have names of the spec."""
+    tally.unit = "calls"
+    tally.count = bench.calls
+    for wrong in bench.broken_results:
+        tally.add(wrong)
+
+
 def randomness(bench: Bench, tally: Tally) -> None:
     """The global random generators of Python, numpy and torch are untouched."""
     tally.unit = "calls"
@@ -288,6 +277,8 @@ def _copy_problem(step: Step, name: str, copied: Callable[[Step], Step]) -> str 
             if twin == step and hash(twin) == hash(step)
             else f"a step is not equal to itself after {name}"
         )
+    except WrongResult:
+        raise
     except Exception as error:
         return f"a step does not survive {name}: {type(error).__name__}: {error}"
 
@@ -296,6 +287,8 @@ def _answer_problem(bench: Bench, step: Step, text: str) -> str | None:
     shown = f"the text {SHORT.repr(text)} ({len(text):,} characters)"
     try:
         after = bench.watch("read or play", bench.task.act, step, text)
+    except WrongResult:
+        raise
     except Exception as error:
         return f"{shown} raised {type(error).__name__}: {error}"[:300]
     return None if isinstance(after, Step) else f"{shown} gave {kind_of(after)}, not a Step"

@@ -16,7 +16,7 @@ from loquent.core.agent import Answer, Question
 from loquent.core.live import Live
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Step, Task
-from loquent.errors import UnknownName
+from loquent.errors import UnknownName, WrongResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -145,6 +145,7 @@ class Bench:
         self.task, self.episodes, self.seed = task, episodes, seed
         self.touched_by: list[str] = []
         self.calls = 0
+        self.broken_results: list[str] = []  # the errors that the law of results reports
 
     def watch(self, name: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the task, and note `name` if a global random generator moved during the call."""
@@ -238,6 +239,8 @@ class Bench:
                 answer = agent([live.question()])[0]
                 text = answer.text
                 self.watch("read or play", live.act, answer)
+            except WrongResult:  # the law of results reports it
+                raise
             except Exception as error:  # a task under test may raise anything; the laws report it
                 walk.error, walk.failure = f"{type(error).__name__}: {error}", (before, text)
                 break

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from loquent.core.catalogue import NAMES, WORLDS
-from loquent.errors import BadSetting, NotImported, UnknownName, debugging
+from loquent.errors import MANY, BadSetting, NotImported, UnknownName, debugging
 
 KINDS = ("task", "algorithm", "agent", "design", "reward", "metric", "featurizer", "recipe")
 GROUP = "loquent"  # the group of entry points
@@ -125,8 +125,18 @@ def target(kind: str, name: str) -> str:
         return _names[kind][name]
     known = _known(kind)
     if name not in known:
-        raise UnknownName(kind, name, known)
+        raise UnknownName(kind, name, known, advice=advice(kind, len(known)))
     return known[name]
+
+
+def advice(kind: str, known: int) -> str:
+    """Where to look for a name that is unknown: the command that lists all, and how to name code."""
+    listing = "" if kind == "design" or known <= MANY else f"`loquent list {kind}s` shows all. "
+    return listing + (
+        ""
+        if kind == "recipe"
+        else f"Name {'an' if kind[0] == 'a' else 'a'} {kind} of your own as module:Name"
+    )
 
 
 def find(kind: str, name: str) -> Any:

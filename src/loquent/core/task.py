@@ -7,9 +7,10 @@ an equal text give an equal next step. No text raises an error; an action after 
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
@@ -18,7 +19,11 @@ from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, frozen
+<<<<<<< HEAD
 from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, require
+=======
+from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, WrongResult, kind_of
+>>>>>>> y-f
 
 Stopped = Literal["end", "stop", "length", "forced"]
 CUT = "cut"
@@ -196,6 +201,11 @@ class Task(ABC):
     seats: Mapping[str, Any] = EMPTY
     _checked_rewards: Record = EMPTY  # the last rewards that were checked; tasks often return the same object
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "rows" in vars(cls) and not getattr(cls.rows, "__isabstractmethod__", False):
+            cls.rows = _checked(cls.rows)  # type: ignore[method-assign, assignment]  # checks every result
+
     def __init__(self, options: Any = None) -> None:
         self.options = self.Options() if options is None else options
         check_ranges(self.options)
@@ -275,10 +285,32 @@ class Task(ABC):
 
     @final
     def start(self, row: Row, rng: Key) -> Step:
+<<<<<<< HEAD
         """The step before the first answer of an episode on `row`; BadSetting when it is no row."""
         if not isinstance(row, Row):
             require(row, Row, "row", "a row of the task, such as task.rows('train')[0]")
         opening = self.first(row, rng)
+=======
+        """The step before the first answer of an episode on `row`.
+
+        Raises:
+            BrokenTask: `first` raised, or returned something other than an `Opening` with a text.
+        """
+        try:
+            opening = self.first(row, rng)
+        except LoquentError:
+            raise
+        except Exception as error:
+            raise BrokenTask(
+                f"{self.identity}: first raised {type(error).__name__} ({error}) on the row {row!r:.200}"
+            ) from error
+        if (
+            type(opening) is not Opening
+            or type(opening.observation) is not Observation
+            or type(opening.observation.text) is not str
+        ):
+            self._check_result("first", opening, Opening)
+>>>>>>> y-f
         return Step(opening.state, 0, opening.observation)
 
     @final
@@ -289,9 +321,15 @@ class Task(ABC):
             stopped: why the answer stopped; only a task with horizon "cut" uses it.
 
         Raises:
+<<<<<<< HEAD
             EpisodeOver: the episode has ended. BadSetting: `step` is no step.
             BrokenTask: the task's rules raised, or returned an undeclared reward or reason. This is an error
                 of the task, never of the text.
+=======
+            EpisodeOver: the episode has ended.
+            BrokenTask: the task's rules raised, or returned an undeclared reward or reason, or a result of
+                the wrong type. This is an error of the task, never of the text.
+>>>>>>> y-f
         """
         if not isinstance(step, Step):
             require(step, Step, "step", "what `start` or `act` returned")
@@ -305,7 +343,7 @@ class Task(ABC):
             if isinstance(move, Invalid):
                 why = move.why
                 if why not in self.spec.invalid:
-                    raise BrokenTask(
+                    raise WrongResult(
                         f"{self.identity}: read returned the reason {why!r}; spec.invalid allows only "
                         f"{list(self.spec.invalid)}"
                     )
@@ -314,9 +352,17 @@ class Task(ABC):
         except LoquentError:
             raise
         except Exception as error:
-            raise BrokenTask(
-                f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {argument!r:.200}"
-            ) from error
+            what = f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {argument!r:.200}"
+            if argument is None:
+                what += f"; read returned None for {text!r:.80}; it must return a move or Invalid(why, text)"
+            raise BrokenTask(what) from error
+        if (
+            type(outcome) is not Outcome
+            or type(outcome.observation) is not Observation
+            or type(outcome.observation.text) is not str
+            or (outcome.ended is not None and type(outcome.ended) is not str)
+        ):
+            self._check_result("play", outcome, Outcome)
         turn, ended, rewards = step.turn + 1, outcome.ended, outcome.rewards
         if rewards is not self._checked_rewards:
             self._check_rewards(rewards)
@@ -326,12 +372,37 @@ class Task(ABC):
             ended = CUT
         return Step(outcome.state, turn, outcome.observation, rewards, ended, why)
 
+    def _check_result(self, rule: str, result: Any, kind: type[Opening | Outcome]) -> None:
+        """Raise WrongResult unless a result of `first` or `play` is an Opening or Outcome with a text."""
+        what = f"{self.identity}: {rule} returned"
+        if not isinstance(result, kind):
+            advice = "; is its `return` missing?" if result is None else ""
+            raise WrongResult(
+                f"{what} {kind_of(result)}; it must return an {kind.__name__}(state, observation){advice}"
+            )
+        if not isinstance(result.observation, Observation):
+            found = kind_of(result.observation)
+            raise WrongResult(f"{what} an observation that is {found}; it must be an Observation(text)")
+        if not isinstance(text := result.observation.text, str):
+            raise WrongResult(
+                f"{what} an observation with the text {text!r:.80}, {kind_of(text)}; it must be a str"
+            )
+        if isinstance(result, Outcome) and not isinstance(ended := result.ended, str | None):
+            raise WrongResult(
+                f"{what} ended = {ended!r:.80}, {kind_of(ended)}; it must be None or the name of a rule"
+            )
+
     def _check_rewards(self, rewards: Record) -> None:
+        if not isinstance(rewards, Mapping):
+            raise WrongResult(
+                f"{self.identity}: play returned rewards that are {kind_of(rewards)}; they must be a mapping "
+                f"from names to numbers, such as Record({next(iter(self.spec.rewards), 'name')}=1.0)"
+            )
         for name, value in rewards.items():
-            if name not in self.spec.rewards or not math.isfinite(value):
+            if name not in self.spec.rewards or not _finite(value):
                 known = ", ".join(self.spec.rewards) or "none"
                 what = f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be"
-                raise BrokenTask(f"{what} a finite number with one of these names: {known}")
+                raise WrongResult(f"{what} a finite number with one of these names: {known}")
         self._checked_rewards = rewards
 
     @final
@@ -376,6 +447,38 @@ class Task(ABC):
         truncated = ended is not None and (ended == CUT or ended in self.spec.truncates)
         terminated = ended is not None and (not truncated or ended in self.spec.terminates_too)
         return terminated, truncated
+
+
+def _checked(rows: Callable[[Any, str], Sequence[Row]]) -> Callable[[Any, str], Sequence[Row]]:
+    """The method `rows` of a task, which raises WrongResult if its result is no sequence of rows."""
+
+    @functools.wraps(rows)
+    def checked(self: Task, split: str) -> Sequence[Row]:
+        result = rows(self, split)
+        listed = type(result) is list or type(result) is tuple
+        if not listed and (isinstance(result, str | bytes | Mapping) or not _is_sequence(result)):
+            advice = "; is its `return` missing?" if result is None else ""
+            what = f"{self.identity}: rows({split!r}) returned {kind_of(result)}"
+            raise WrongResult(f"{what}; it must return a sequence of Row, such as a list{advice}")
+        if listed and result and not isinstance(result[0], Row):
+            raise WrongResult(
+                f"{self.identity}: rows({split!r}) returned a sequence whose first item is "
+                f"{kind_of(result[0])}; every item must be a Row(id, fields)"
+            )
+        return result
+
+    return checked
+
+
+def _is_sequence(value: Any) -> bool:
+    return hasattr(value, "__len__") and hasattr(value, "__getitem__")
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _defaults(options: type) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from loquent.core import registry
 from loquent.core.options import Node, fill
 from loquent.core.values import Record, frozen, plain
-from loquent.errors import BadSetting, kind_of
+from loquent.errors import BadSetting, naming
 from loquent.features.base import Featurizer
 
 DEFAULT = "hashed"
@@ -29,7 +29,7 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
     options = {"kind": settings} if isinstance(settings, str) else dict(settings or {})
     kind = options.pop("kind", DEFAULT)
     if not isinstance(kind, str):
-        raise BadSetting(f"features.kind = {kind!r} is {kind_of(kind)}; it must be the name of a featurizer")
+        raise BadSetting(f"{naming('features.kind', kind)}; it must be the name of a featurizer")
     cls = registry.resolve("featurizer", kind)
     if not (isinstance(cls, type) and issubclass(cls, Featurizer) and dataclasses.is_dataclass(cls)):
         raise BadSetting(

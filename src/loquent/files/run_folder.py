@@ -55,7 +55,10 @@ class RunFolder:
         return self.config.is_file()
 
     def require_free(self) -> None:
-        """Raise BadCheckpoint if a run has begun here."""
+        """Raise BadCheckpoint if a run has begun here, or if this cannot be a folder."""
+        there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not there.is_dir():
+            raise BadCheckpoint(f"{there} is a file, so no run can be written to {self.path}; name a folder")
         if self.config.exists():
             advice = f"name another folder, or continue the run: loquent resume {self.path}"
             raise BadCheckpoint(f"{self.path} holds a run already; {advice}")

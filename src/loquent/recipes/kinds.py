@@ -24,6 +24,9 @@ def options_of_task(task: str) -> type:
     return cls.Options
 
 
+DECLARED = ("name", "reads", "experience")  # attributes of an algorithm's class that have no default
+
+
 def config_of(algorithm: str) -> type[AlgorithmConfig]:
     """The dataclass of an algorithm's settings; raises as `algorithm_class`."""
     return algorithm_class(algorithm).Config
@@ -47,6 +50,11 @@ def algorithm_class(name: str) -> type[Algorithm]:
         raise BadSetting(
             f"the Config of {name!r} is {config!r:.80}; make it a frozen dataclass derived from "
             "loquent.core.algorithm.AlgorithmConfig"
+        )
+    if missing := [attribute for attribute in DECLARED if not hasattr(cls, attribute)]:
+        raise BadSetting(
+            f"the algorithm {name!r} ({cls.__name__}) does not declare {' and '.join(missing)}; set them in "
+            "the class, and derive from BatchAlgorithm or Playing, which set `experience`"
         )
     return cls
 

@@ -11,7 +11,7 @@ from typing import Literal
 from loquent.core import registry
 from loquent.core.guards import trust
 from loquent.core.options import Node, read
-from loquent.errors import BadSetting, UnknownName, kind_of
+from loquent.errors import BadSetting, UnknownName, naming
 from loquent.recipes import building, composition, layers, smoke
 from loquent.recipes.overrides import PROFILE, Override, Overrides, override
 from loquent.recipes.recipe import Recipe
@@ -112,7 +112,7 @@ def find(name: str | Path) -> Files:
     """
     if not isinstance(name, str | Path):
         raise BadSetting(
-            f"recipe = {name!r:.80} is {kind_of(name)}; it must be a Recipe, the name of one or the path "
+            f"{naming('recipe', name)}; it must be a Recipe, the name of one or the path "
             "of a YAML file; give single settings as overrides, as in ['training.updates=2']"
         )
     if str(name).endswith((".yaml", ".yml")):
@@ -125,5 +125,5 @@ def find(name: str | Path) -> Files:
     if str(name) in registry.names("recipe"):
         return (registry.recipe_file(str(name)),)
     if str(name) not in names():
-        raise UnknownName("recipe", str(name), names())
+        raise UnknownName("recipe", str(name), names(), advice="`loquent list recipes` shows all")
     return built_in()[str(name)]

@@ -13,7 +13,11 @@ from pathlib import Path
 
 from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
+<<<<<<< HEAD
 from loquent.errors import BadSetting, require
+=======
+from loquent.errors import BadSetting, naming
+>>>>>>> y-f
 
 __all__ = ["PROFILE", "Override", "Overrides", "of_file", "override", "path_of"]
 A_LIST = "a list of texts such as 'training.updates=2'"
@@ -67,6 +71,17 @@ def path_of(item: str | Override) -> str:
     return item.path if isinstance(item, Override) else item.partition("=")[0].strip()
 
 
+def check_list(overrides: object) -> None:
+    """Raise BadSetting unless these are several overrides; a single text is a common mistake."""
+    if not isinstance(overrides, Sequence) or isinstance(overrides, str | bytes):
+        what = naming("overrides", overrides)
+    elif wrong := [item for item in overrides if not isinstance(item, str | Override)]:
+        what = naming("an override", wrong[0])
+    else:
+        return
+    raise BadSetting(f"{what}; give a list of texts, such as ['training.updates=2']")
+
+
 def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Node:
     """Apply overrides to the tree of a recipe, in place, and return it.
 
@@ -74,10 +89,17 @@ def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Nod
         place: where overrides that are texts come from, for errors.
 
     Raises:
+<<<<<<< HEAD
         BadSetting: the overrides are no list of texts, a text is not of the form key.path=value, or a path
             leads through a value.
     """
     require(overrides, list | tuple, "overrides", A_LIST)
+=======
+        BadSetting: the overrides are no list, a text is not of the form key.path=value, or a path leads
+            through a value.
+    """
+    check_list(overrides)
+>>>>>>> y-f
     for item in overrides:
         require(item, str | Override, "an override", A_LIST)
         read = _typed(item, place) if isinstance(item, str) else item

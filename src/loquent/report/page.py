@@ -146,8 +146,11 @@ def plot(paths: Sequence[str | Path], keys: Sequence[str]) -> Plot:
 
     Raises:
         UnknownName: no run logged a number under a key.
+        BadSetting: there is no key, or a key is no text.
         BadCheckpoint: a folder holds no run.
     """
+    if not isinstance(keys, Sequence) or not keys or not all(isinstance(key, str) for key in keys):
+        raise BadSetting(f"keys = {keys!r:.80}: give a logged key, or a list of one or more of them")
     groups = read(paths)
     known = [key for key in logged_keys(groups) if any(group.curve(key) for group in groups)]
     for key in keys:

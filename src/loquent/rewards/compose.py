@@ -159,7 +159,8 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         of, options = "callable", {"function": of, **options}
     kind = "reward" if of in registry.names("reward") else "metric"
     if kind == "metric" and not own_code and of not in registry.names("metric"):
-        raise UnknownName("reward", of, {*registry.names("reward"), *registry.names("metric"), *own})
+        known = {*registry.names("reward"), *registry.names("metric"), *own}
+        raise UnknownName("reward", of, known, advice=registry.advice("reward", len(known)))
     watched = Watched.of(context)
     metric: Any = (
         make(of, watched, options) if kind == "metric" else registry.find(kind, of)(watched, **options)

@@ -43,17 +43,21 @@ class Difference(Interval):
 
     `low`, `high`, `error` and `freedom` are None if its spread is unknown. `skewness` is its third
     central moment by its error to the power of 3. `sample` is the number of values behind `error` and
-    `skewness`, where it is not `n`: a difference over the rows of one seed has n = 1.
+    `skewness`, where it is not `n`: a difference over the rows of one seed has n = 1. `tail` is the p-value
+    of an exact test on the side of the difference; with it there is no error.
     """
 
     error: float | None = None
     freedom: float | None = None
     skewness: float = 0.0
     sample: int | None = None
+    tail: float | None = None
 
     @property
     def above(self) -> float | None:
         """The one-sided p-value of the hypothesis that the true difference is not above 0."""
+        if self.tail is not None:
+            return self.tail if self.mean > 0 else 1 - self.tail
         if self.error is None or self.freedom is None:
             return None
         long = self.mean > 0 > self.skewness or self.mean < 0 < self.skewness  # 0 is on the long side
@@ -121,6 +125,19 @@ def between(
     unit = unit_of([*low, *high])
     low, high = ([value / unit for value in values] for values in (low, high))
     return in_units(_between(low, high, paired), unit)
+
+
+def fisher(successes: tuple[int, int], sizes: tuple[int, int]) -> Difference:
+    """The second share of successes minus the first, with Fisher's exact test (Fisher 1935).
+
+    Given both sizes and all successes, those of the second are hypergeometric if the shares are equal.
+    The tail has what was counted and all counts that lie further on its side.
+    """
+    (first, second), (m, n) = successes, sizes
+    total, middle = first + second, second / n - first / m
+    counts = range(second, min(n, total) + 1) if middle > 0 else range(max(0, total - m), second + 1)
+    ways = sum(math.comb(n, k) * math.comb(m, total - k) for k in counts)
+    return Difference(middle, None, None, None, 1, tail=ways / math.comb(m + n, total))
 
 
 def in_units(found: Difference, unit: float) -> Difference:

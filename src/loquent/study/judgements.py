@@ -16,6 +16,7 @@ from typing import Any
 
 from loquent.data.readers import csv_rows, jsonl, reader
 from loquent.errors import BadRow, BadSetting
+from loquent.study.spreadsheets import MARKS
 
 QUESTION, CHOICE = "rating", "preference"  # the question of a rating and of a preference that name none
 PREFERRED = ("first", "second", "tie")
@@ -61,6 +62,17 @@ class Judgements:
     preferences: tuple[Preference, ...] = ()
 
 
+def _check_text(path: Path) -> None:
+    """Raise BadRow for a CSV file in UTF-16, as spreadsheets save the sheets of a study."""
+    if path.suffix == ".csv" and path.is_file() and path.open("rb").read(2) in MARKS:
+        raise BadRow(
+            "this file is in UTF-16; if it is a sheet of a study, name the folder of the study "
+            f"({path.absolute().parent.parent}), else save the file as UTF-8",
+            file=path,
+            line=1,
+        )
+
+
 def read(paths: Sequence[Path]) -> Judgements:
     """The judgements of files that end in .jsonl or .csv (also .gz).
 
@@ -71,6 +83,7 @@ def read(paths: Sequence[Path]) -> Judgements:
     ratings: list[Rating] = []
     preferences: list[Preference] = []
     for path in paths:
+        _check_text(path)
         for line, record in _records(path):
             try:
                 if "preferred" in record:

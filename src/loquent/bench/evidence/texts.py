@@ -38,8 +38,8 @@ def step_text(step: Step) -> str:
     paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
     if step.difference is None:
         return f"{step.low} → {step.high}: {step.verdict}{paper}"
-    varies = "one seed" if step.error else f"n = {step.difference.n}"
-    alone = "on these rows, uncorrected" if step.error else "uncorrected"
+    varies = "one seed" if step.error is not None else f"n = {step.difference.n}"
+    alone = "on these rows, uncorrected" if step.error is not None else "uncorrected"
     return (
         f"{step.low} → {step.high}: {difference_text(step)} ({varies}; {played_text(step)}); {alone}: "
         f"{step.verdict}{paper}"
@@ -54,6 +54,8 @@ def difference_text(step: Step) -> str:
     text = f"difference {interval_text(difference)}"
     if difference.low is not None:
         text += " over rows" if step.error is not None else " over seeds"
+    elif difference.tail is not None:
+        text += " over rows by Fisher's exact test, without an interval"
     elif step.error is not None:
         text += f" ± {number(step.error)} over rows that are not paired, without an interval"
     elif difference.error:

@@ -10,7 +10,8 @@ succeeded, or which cells `--only` chose, must not decide how many tests the oth
 
 Cells with one seed each have no test about methods. Their difference is tested over the rows that they
 played, and its verdict is about these rows alone. The rows are paired if both cells played the same rows and
-their episodes were kept. Unpaired, the test is a bound, and no interval is given.
+their episodes were kept. Unpaired, the test is a bound, and no interval is given. If all rows of one cell
+gave 1 and all of the other 0, nothing varies and the test is Fisher's.
 
 The test over seeds is about the rows that were played. Beside it stands the interval of the difference over
 seeds and rows, where the column is a mean over episodes.
@@ -39,9 +40,9 @@ class Step:
     """The comparison of two neighbours of an ordering, and the paper's figures for them.
 
     `verdict` is that of this comparison alone, without a correction. With a single seed, `error` is the
-    standard error of the difference over the rows, and the interval is over rows. `both` is the difference
-    with its interval over seeds and rows. `rows` and `episodes` are the numbers that the evaluations of the
-    two cells played.
+    standard error of the difference over the rows (0 with Fisher's test), and the interval is over rows.
+    `both` is the difference with its interval over seeds and rows. `rows` and `episodes` are the numbers that
+    the evaluations of the two cells played.
     """
 
     low: str
@@ -133,14 +134,17 @@ def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequenc
 
     A cell whose rows all gave one number does not show how rows vary: they are taken to vary as those of the
     other cell. Without this, 3 successes of 3 would differ from 90 of 100 in 72% of suites with equal cells.
+    If one cell succeeded on all rows and the other on none, the test is Fisher's, which needs no spread.
 
     Args:
         values: the values of the lower and of the higher cell.
         errors: the standard errors of the two means over rows; 0 if all rows gave one number.
         rows: the numbers of rows behind them.
     """
-    if not any(errors) or min(rows) < 2:
+    if min(rows) < 2:
         return None
+    if not any(errors):
+        return comparing.fisher(*_counts(values, rows)) if sorted(values) == [0.0, 1.0] else None
     first, second = errors
     sizes = math.sqrt(rows[0]), math.sqrt(rows[1])
     errors = first or second * sizes[1] / sizes[0], second or first * sizes[0] / sizes[1]
@@ -149,6 +153,12 @@ def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequenc
     scale = max(map(abs, values))
     found = comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
     return replace(found, low=None, high=None)
+
+
+def _counts(values: Sequence[float], rows: Sequence[int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The rows with a success, and all rows, of two cells whose rows all gave 0 or all gave 1."""
+    first, second = rows
+    return (round(values[0]) * first, round(values[1]) * second), (first, second)
 
 
 def compare_paired_rows(low: Mapping[str, float], high: Mapping[str, float]) -> Difference | None:
@@ -209,7 +219,7 @@ def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
     error = None
     if difference is not None and difference.n == 1:
         on_rows = _over_rows(low, high, column)
-        difference, error = (difference, None) if on_rows is None else (on_rows, on_rows.error)
+        difference, error = (difference, None) if on_rows is None else (on_rows, on_rows.error or 0.0)
     verdict = MISSING
     if difference is not None:
         verdict = decide(difference.p, difference.mean > 0)

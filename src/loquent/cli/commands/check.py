@@ -25,9 +25,10 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         print(finding)
     broken = [finding.law for finding in results if finding.problems]
     skipped = [finding.law for finding in results if finding.skipped and not finding.problems]
+    kept = len(results) - len(broken) - len(skipped)
     print(
-        f"{task.identity}: {len(results) - len(broken) - len(skipped)} laws kept, {len(broken)} "
-        f"broken, {len(skipped)} not checked"
+        f"{task.identity}: {kept} law{'s' * (kept != 1)} kept, {len(broken)} broken, "
+        f"{len(skipped)} not checked"
     )
     laws = [
         {

@@ -41,7 +41,11 @@ def allow_imports(parser: argparse.ArgumentParser, source: str) -> None:
 def overrides(parser: argparse.ArgumentParser) -> None:
     """Add settings that replace those of a recipe."""
     parser.add_argument(
-        "overrides", nargs="*", metavar="key.path=value", help="settings that replace the recipe's"
+        "overrides",
+        nargs="*",
+        default=[],  # without a default argparse calls an argument of any number required
+        metavar="key.path=value",
+        help="settings that replace the recipe's",
     )
 
 

@@ -29,8 +29,8 @@ class RecordedEpisodes(Batches):
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
         cuts = parts.algorithm.cuts_answers
         self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts)
-        self.batch: TokenBatch = parts.algorithm.prepare(self.recording.batch)
-        rows = Pool(tuple(Row(str(i)) for i in range(len(self.batch))))
+        self.prepared: TokenBatch = parts.algorithm.prepare(self.recording.batch)
+        rows = Pool(tuple(Row(str(i)) for i in range(len(self.prepared))))
         self.sampler = Sampler(rows, parts.key.child("recorded rows"))
 
     @classmethod
@@ -59,7 +59,7 @@ class RecordedEpisodes(Batches):
 
     def draw(self, rows: int) -> TokenBatch:
         """The next rows of the pass."""
-        return self.batch.take([int(row.id) for row in self.sampler.draw(rows)])
+        return self.prepared.take([int(row.id) for row in self.sampler.draw(rows)])
 
     @property
     def passes(self) -> float:
