@@ -7,11 +7,8 @@ import gymnasium
 import pytest
 
 import loquent
-<<<<<<< HEAD
-from loquent.cli import main as cli
-=======
 import loquent.training.run
->>>>>>> y-f
+from loquent.cli import main as cli
 from loquent.errors import LoquentError
 from loquent.files import atomic
 
@@ -145,7 +142,6 @@ def test_a_path_is_taken_as_an_option(tmp_path):
     assert loquent.task("wordle", words=Path(tmp_path / "words.txt")).rows("train")[0]["secret"] == "crane"
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     "name", ["os:system", "sys:exit", "math:pi", "builtins:print", "pathlib:Path", "json:dumps"]
 )
@@ -155,7 +151,8 @@ def test_a_name_that_makes_no_metric_is_refused_in_words(name, tmp_path, capsys)
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert "no metric" in said or "BrokenMetric" in said
-=======
+
+
 @pytest.mark.parametrize("number", [-2, 0])
 def test_a_number_of_environments_that_is_no_count_is_refused(number):
     with pytest.raises(LoquentError, match="num_envs"):
@@ -196,7 +193,7 @@ def test_none_is_none_only_once():
 @pytest.mark.parametrize("keys", [None, [], [5], 5])
 def test_a_plot_needs_keys(keys, tmp_path):
     run = loquent.training.run.Run(tmp_path)
-    assert f"keys = {keys!r}: give a logged key, or a list" in refused(run.plot, keys)
+    assert "a logged key, or a list" in refused(run.plot, keys)
 
 
 @pytest.mark.parametrize(
@@ -216,4 +213,3 @@ def test_a_plot_needs_keys(keys, tmp_path):
 )
 def test_an_unknown_name_says_where_all_are_and_how_your_own_is_named(call, says):
     assert says in refused(call)
->>>>>>> y-f

@@ -296,7 +296,6 @@ def kind_of(thing: object) -> str:
     return f"an {name}" if name[0].lower() in "aeio" or name == "ndarray" else f"a {name}"
 
 
-<<<<<<< HEAD
 def require(value: Any, kinds: Any, name: str, right: str) -> None:
     """Raise BadSetting for an argument of another kind.
 
@@ -306,12 +305,12 @@ def require(value: Any, kinds: Any, name: str, right: str) -> None:
         right: what the argument must be, in words.
     """
     if not isinstance(value, kinds):
-        raise BadSetting(f"{name} = {value!r:.80} is {kind_of(value)}; it must be {right}")
-=======
+        raise BadSetting(f"{naming(name, value)}; it must be {right}")
+
+
 def naming(name: str, value: object) -> str:
     """The beginning of an error about an argument of another kind, such as "task = 5 is an int"."""
     return f"{name} is None" if value is None else f"{name} = {value!r:.80} is {kind_of(value)}"
->>>>>>> y-f
 
 
 def _rebuild(kind: type[LoquentError], args: tuple[Any, ...]) -> LoquentError:

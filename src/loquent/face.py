@@ -108,12 +108,8 @@ def train(
     from loquent.report import write_report
     from loquent.training.train import train as run
 
-<<<<<<< HEAD
     require(out, str | Path, "out", "the path of a folder for the run")
-=======
-    _require(out, str | Path, "out", "the path of a folder for the run")
     check_list(overrides)
->>>>>>> y-f
     imports: Imports = "all" if allow_imports else "trusted"
     loaded = (
         recipe.replace(*overrides)
@@ -220,14 +216,3 @@ def _players(agents: Any, built: Task) -> Any:
     if isinstance(agents, Mapping):
         return {seat: player(agent) for seat, agent in agents.items()}
     return player(agents)
-<<<<<<< HEAD
-=======
-
-
-def _require(value: Any, kinds: Any, name: str, right: str) -> None:
-    """Raise BadSetting for an argument that is of no such kind."""
-    from loquent.errors import BadSetting, naming
-
-    if not isinstance(value, kinds):
-        raise BadSetting(f"{naming(name, value)}; it must be {right}")
->>>>>>> y-f

@@ -136,7 +136,7 @@ def test_an_error_in_a_reward_names_file_and_line(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "broken_reward.py").write_text(
-        "def score(predictions, references, prompts, rows):\n    return [1 / 0 for _ in rows]\n"
+        "def score(samples):\n    return [1 / 0 for _ in samples.rows]\n"
     )
     command = ["train", "reviews_ppo", "--profile", "smoke", *SMALL, "--out", "run"]
     assert cli.main([*command, 'rewards={"broken_reward:score": 1.0}']) == 2

@@ -35,13 +35,13 @@ class Exact:
     def __init__(self, case):
         self.fold = str if case else str.lower
 
-    def __call__(self, predictions, references, prompts, rows):
+    def __call__(self, samples):
         same = [
             float(self.fold(p) in map(self.fold, own)) if own else None
-            for p, own in zip(predictions, references)
+            for p, own in zip(samples.predictions, samples.references)
         ]
         there = [one for one in same if one is not None]
-        tables = {"exact/table": float(sum("table" in row.fields for row in rows))}
+        tables = {"exact/table": float(sum("table" in row.fields for row in samples.rows))}
         return Measured({"exact": same}, {"exact": sum(there) / len(there), **tables} if there else {})
 
 
@@ -53,7 +53,7 @@ class Boom(Exact):
     def __init__(self, context):
         pass
 
-    def __call__(self, predictions, references, prompts, rows):
+    def __call__(self, samples):
         return {}["score"]
 
 

@@ -62,8 +62,8 @@ class Letters:
     higher_is_better: bool | None = None
     keys: tuple[str, ...] = ("letters",)
 
-    def __call__(self, predictions, references, prompts, rows):
-        counts = [float(sum(map(str.isalpha, text))) for text in predictions]
+    def __call__(self, samples):
+        counts = [float(sum(map(str.isalpha, text))) for text in samples.predictions]
         return Measured({"letters": counts}, {"letters": sum(counts) / max(1, len(counts))})
 
 

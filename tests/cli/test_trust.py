@@ -22,8 +22,8 @@ from loquent.training import run
 MODULE = """
 from pathlib import Path
 Path({marker!r}).write_text("imported")
-def brief(predictions, references, prompts, rows):
-    return [-float(len(text)) for text in predictions]
+def brief(samples):
+    return [-float(len(text)) for text in samples.predictions]
 def strict(observation, action, targets):
     return 1.0
 """

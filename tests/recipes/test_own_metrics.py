@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from loquent import recipes
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.rewards import compose
@@ -27,8 +27,8 @@ class Caps:
     def __init__(self, context=None, letter=""):
         self.letter = letter
 
-    def __call__(self, predictions, references, prompts, rows):
-        scores = [sum(map(self.counts, text)) / len(text) if text else None for text in predictions]
+    def __call__(self, samples):
+        scores = [sum(map(self.counts, text)) / len(text) if text else None for text in samples.predictions]
         present = [score for score in scores if score is not None]
         return Measured({"caps": scores}, {"caps": sum(present) / len(present)} if present else {})
 
@@ -47,8 +47,8 @@ def caps(context, options):
     return Caps(context, options.letter)
 
 
-def vowels(predictions, references, prompts, rows):
-    return [float(sum(map("aeiou".count, text))) for text in predictions]
+def vowels(samples):
+    return [float(sum(map("aeiou".count, text))) for text in samples.predictions]
 
 
 def texts(predictions):
@@ -131,7 +131,7 @@ def test_an_own_metric_is_a_reward(tmp_path, section):
     terms, weights = compose.build(recipe.rewards, Context())
     assert list(weights.values()) == [1.0]
     row = SimpleNamespace(id="r")
-    assert terms[0].score(["AbB1", ""], [(), ()], ["", ""], [row, row]) == [
+    assert terms[0].score(Samples(["AbB1", ""], rows=[row, row])) == [
         0.25 if "letter" in section else 0.5,
         None,
     ]
@@ -140,7 +140,7 @@ def test_an_own_metric_is_a_reward(tmp_path, section):
 def test_a_function_stays_a_reward_of_a_batch(tmp_path):
     recipe = loaded(tmp_path, 'rewards: {"metr:vowels": 2.0}')
     terms, _ = compose.build(recipe.rewards, Context())
-    assert terms[0].score(["audio"], [()], [""], [SimpleNamespace(id="r")]) == [4.0]
+    assert terms[0].score(Samples(["audio"], rows=[SimpleNamespace(id="r")])) == [4.0]
 
 
 @pytest.mark.parametrize(

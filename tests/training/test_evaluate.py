@@ -84,7 +84,7 @@ def test_a_metric_may_be_ones_own(tmp_path, monkeypatch):
         "    name, version, higher_is_better, keys = 'made', 1, True, ('made',)",
         "    def __init__(self, context, n):",
         "        self.n = n",
-        "    def __call__(self, predictions, references, prompts, rows):",
+        "    def __call__(self, samples):",
         "        pass",
         "",
     ]

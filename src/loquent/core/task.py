@@ -19,11 +19,7 @@ from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, frozen
-<<<<<<< HEAD
-from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, require
-=======
-from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, WrongResult, kind_of
->>>>>>> y-f
+from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, WrongResult, kind_of, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
 CUT = "cut"
@@ -285,17 +281,14 @@ class Task(ABC):
 
     @final
     def start(self, row: Row, rng: Key) -> Step:
-<<<<<<< HEAD
-        """The step before the first answer of an episode on `row`; BadSetting when it is no row."""
-        if not isinstance(row, Row):
-            require(row, Row, "row", "a row of the task, such as task.rows('train')[0]")
-        opening = self.first(row, rng)
-=======
         """The step before the first answer of an episode on `row`.
 
         Raises:
+            BadSetting: `row` is no row.
             BrokenTask: `first` raised, or returned something other than an `Opening` with a text.
         """
+        if not isinstance(row, Row):
+            require(row, Row, "row", "a row of the task, such as task.rows('train')[0]")
         try:
             opening = self.first(row, rng)
         except LoquentError:
@@ -310,7 +303,6 @@ class Task(ABC):
             or type(opening.observation.text) is not str
         ):
             self._check_result("first", opening, Opening)
->>>>>>> y-f
         return Step(opening.state, 0, opening.observation)
 
     @final
@@ -321,15 +313,9 @@ class Task(ABC):
             stopped: why the answer stopped; only a task with horizon "cut" uses it.
 
         Raises:
-<<<<<<< HEAD
             EpisodeOver: the episode has ended. BadSetting: `step` is no step.
-            BrokenTask: the task's rules raised, or returned an undeclared reward or reason. This is an error
-                of the task, never of the text.
-=======
-            EpisodeOver: the episode has ended.
             BrokenTask: the task's rules raised, or returned an undeclared reward or reason, or a result of
                 the wrong type. This is an error of the task, never of the text.
->>>>>>> y-f
         """
         if not isinstance(step, Step):
             require(step, Step, "step", "what `start` or `act` returned")

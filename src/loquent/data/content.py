@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 from loquent.core import registry
 from loquent.core.options import options_of
+from loquent.files.atomic import synchronise
 
 Result = TypeVar("Result")
 SETTLED = 2_000_000_000  # nanoseconds; a file that changed later before its hash was taken is hashed again
@@ -109,7 +108,7 @@ def _hash(file: Path) -> str:
     of the file system's clock, so its hash is not used again. A program that has the file in its memory
     (`numpy.memmap`) changes the time only with the first write after a synchronisation.
     """
-    _synchronise(file)
+    synchronise(file)
     about = file.stat()
     state = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     known = _hashes.get(str(file))
@@ -121,8 +120,3 @@ def _hash(file: Path) -> str:
     if begun - max(about.st_mtime_ns, about.st_ctime_ns) > SETTLED:
         _hashes[str(file)] = (state, result)
     return result
-
-
-def _synchronise(file: Path) -> None:
-    with suppress(OSError), file.open("rb") as opened:  # a read-only file system needs none
-        os.fsync(opened.fileno())

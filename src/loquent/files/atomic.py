@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +127,9 @@ def _delete(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def synchronise(file: Path) -> None:
+    """Write what a mapping of a file has changed to the file; a read-only file system needs nothing."""
+    with suppress(OSError), file.open("rb") as opened:
+        os.fsync(opened.fileno())

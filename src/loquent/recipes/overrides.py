@@ -13,14 +13,9 @@ from pathlib import Path
 
 from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
-<<<<<<< HEAD
-from loquent.errors import BadSetting, require
-=======
 from loquent.errors import BadSetting, naming
->>>>>>> y-f
 
 __all__ = ["PROFILE", "Override", "Overrides", "of_file", "override", "path_of"]
-A_LIST = "a list of texts such as 'training.updates=2'"
 WITH_KIND = ("task", "algorithm", "teacher")  # a text here is a kind without options
 
 
@@ -89,19 +84,11 @@ def override(root: Node, overrides: Overrides, place: str = COMMAND_LINE) -> Nod
         place: where overrides that are texts come from, for errors.
 
     Raises:
-<<<<<<< HEAD
-        BadSetting: the overrides are no list of texts, a text is not of the form key.path=value, or a path
-            leads through a value.
-    """
-    require(overrides, list | tuple, "overrides", A_LIST)
-=======
         BadSetting: the overrides are no list, a text is not of the form key.path=value, or a path leads
             through a value.
     """
     check_list(overrides)
->>>>>>> y-f
     for item in overrides:
-        require(item, str | Override, "an override", A_LIST)
         read = _typed(item, place) if isinstance(item, str) else item
         *parents, last = read.names
         if len(parents) >= MOST_LEVELS:

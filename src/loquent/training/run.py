@@ -27,11 +27,7 @@ from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
 from loquent.models.decoding_settings import Decoding
 from loquent.recipes import Recipe
-<<<<<<< HEAD
-from loquent.recipes.overrides import A_LIST
-=======
 from loquent.recipes.overrides import check_list
->>>>>>> y-f
 from loquent.rewards import compose
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
@@ -200,13 +196,8 @@ class Run:
         Raises:
             BadSetting: an override is of another section, or its value is refused.
         """
-<<<<<<< HEAD
-        require(overrides, list | tuple, "overrides", A_LIST)
-=======
         check_list(overrides)
->>>>>>> y-f
         for text in overrides:
-            require(text, str, "an override", A_LIST)
             if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
                 raise BadSetting(
                     f"the override {text!r:.100} cannot change when a run is evaluated; settings of "

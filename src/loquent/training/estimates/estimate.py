@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
 from loquent.machine import memory
 from loquent.machine.memory import rss
 from loquent.recipes import Recipe
+
+
+class Measurable(Protocol):
+    """What an estimate measures of a trainer."""
+
+    recipe: Recipe
+    actor: Any
+    algorithm: Any
+    experience: Any
+    settings: Any
+
+    def update(self) -> dict[str, float]:
+        """Make one update."""
+        ...
+
+    def evaluate(self, split: str, episodes: int) -> Any:
+        """Evaluate the policy."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that a checkpoint keeps."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from loquent.models.score.one_pass import chunk_rows
 from loquent.pretrained.learning.optimization import exact_copies
 from loquent.recipes import Recipe
 from loquent.training.estimates import needs
-from loquent.training.estimates.estimate import Estimate, checkpoints, free
+from loquent.training.estimates.estimate import Estimate, Measurable, checkpoints, free
 from loquent.training.estimates.slices import (
     Slice,
     bytes_of,
@@ -99,7 +99,7 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     )
 
 
-def _slices(trainer: Any, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
+def _slices(trainer: Measurable, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
     """Two slices of a minibatch (of fewer rows if that takes too long): for bytes, and for times."""
     few = whole(min(FIRST_ROWS, episodes), trainer.settings.answers)
     measure(trainer, few, counting=False)  # the first call of every operation takes longer
@@ -111,7 +111,7 @@ def _slices(trainer: Any, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
     return _counted(trainer, few, minibatch), measure(trainer, few, counting=False)
 
 
-def _counted(trainer: Any, few: int, minibatch: int) -> Slice:
+def _counted(trainer: Measurable, few: int, minibatch: int) -> Slice:
     """A slice for bytes where a minibatch takes long.
 
     If the learner can leave out repetitions, it has as many rows as there is time for then.
@@ -140,7 +140,7 @@ def _peak(memory: Mapping[str, int]) -> int:
     return always + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
 
 
-def _disk(trainer: Any, recipe: Recipe) -> dict[str, int]:
+def _disk(trainer: Measurable, recipe: Recipe) -> dict[str, int]:
     """The bytes of checkpoints; the reference model never changes and is written once."""
     roles = networks(trainer)
     saved = {id(tensor) for tensor in tree(trainer.state())}
@@ -159,7 +159,7 @@ def _disk(trainer: Any, recipe: Recipe) -> dict[str, int]:
     }
 
 
-def _learning(trainer: Any, measured: Slice, minibatch: int) -> dict[str, int]:
+def _learning(trainer: Measurable, measured: Slice, minibatch: int) -> dict[str, int]:
     """The bytes of learning: gradients, the optimizer's state, activations, and the work on logits."""
     algorithm = trainer.algorithm
     learned, optimizer = (
@@ -187,7 +187,7 @@ def _learning(trainer: Any, measured: Slice, minibatch: int) -> dict[str, int]:
     }
 
 
-def _decoding(trainer: Any, recipe: Recipe, measured: Slice) -> dict[str, int]:
+def _decoding(trainer: Measurable, recipe: Recipe, measured: Slice) -> dict[str, int]:
     """The bytes of decoding the most rows at once: the cache of keys and values, and one step's logits."""
     decoding, policy = recipe.decoding, trainer.actor.policy
     drawn = min(decoding.live, recipe.training.episodes) if trainer.experience.decodes else 0
@@ -199,7 +199,7 @@ def _decoding(trainer: Any, recipe: Recipe, measured: Slice) -> dict[str, int]:
     return needs.decoding(policy, rows, columns, decoders=1 + ("mask" in networks(trainer)))
 
 
-def _collecting(trainer: Any, recipe: Recipe, measured: Slice) -> float:
+def _collecting(trainer: Measurable, recipe: Recipe, measured: Slice) -> float:
     """The seconds of one collection, extrapolated from a few tokens by the full number of rows."""
     episodes, longest = recipe.training.episodes, recipe.decoding.max_new_tokens
     experience = trainer.experience
@@ -218,7 +218,7 @@ def _collecting(trainer: Any, recipe: Recipe, measured: Slice) -> float:
     return (seconds[more] + step * (longest - more)) * episodes / rows
 
 
-def _evaluating(trainer: Any, recipe: Recipe) -> float:
+def _evaluating(trainer: Measurable, recipe: Recipe) -> float:
     """The seconds of the evaluation of one episode."""
     rows = min(EVALUATED_ROWS, recipe.training.final_episodes)
     seconds, _ = timed(lambda: trainer.evaluate(recipe.training.final_split, rows))

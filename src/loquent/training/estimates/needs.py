@@ -13,6 +13,7 @@ from loquent.core.settings import Remark
 from loquent.errors import NotEnoughMemory, in_words
 from loquent.machine import memory
 from loquent.recipes.recipe import Recipe
+from loquent.training.estimates.estimate import Measurable
 
 DECODING_BYTES = 40  # for one logit in decoding: float32 logits and masks, cumulative sum in float64, copies
 BATCH_BYTES = 32  # for one token of a batch: its id, log-probabilities and rewards
@@ -21,7 +22,7 @@ NEARLY = 0.8
 MODEL = "the size of the model; with model.lora.rank few weights learn"
 
 
-def check(trainer: Any) -> None:
+def check(trainer: Measurable) -> None:
     """Compare what a run will need with what is free.
 
     Args:
@@ -33,14 +34,14 @@ def check(trainer: Any) -> None:
     _check(trainer, trainer.experience.needs())
 
 
-def check_decoding(trainer: Any) -> None:
+def check_decoding(trainer: Measurable) -> None:
     """`check` of one step of decoding alone, which an estimate makes with as many rows as the run."""
     parts = trainer.experience.needs()
     if parts:
         _check(trainer, {"decoding": parts["decoding"]})
 
 
-def _check(trainer: Any, parts: Mapping[str, int]) -> None:
+def _check(trainer: Measurable, parts: Mapping[str, int]) -> None:
     device, total = trainer.actor.device, sum(parts.values())
     free = memory.free(device) if parts else None
     if free is None or total <= NEARLY * free:

@@ -15,6 +15,7 @@ from loquent.machine.memory import Saved
 from loquent.models.score import tokens as score
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.footprint import products
+from loquent.training.estimates.estimate import Measurable
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Slice:
     batch_bytes: int
 
 
-def measure(trainer: Any, rows: int, *, counting: bool) -> Slice:
+def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
     """Collect and learn from a number of rows.
 
     Args:
@@ -80,7 +81,7 @@ def whole(episodes: int, answers: int) -> int:
     return -(-episodes // answers) * answers
 
 
-def _logits_saved(trainer: Any, batch: TokenBatch, parameters: frozenset[int]) -> int:
+def _logits_saved(trainer: Measurable, batch: TokenBatch, parameters: frozenset[int]) -> int:
     """The bytes that the output layer alone saves for this batch."""
     actor = trainer.actor
     width = actor.policy.get_output_embeddings().weight.shape[1]
@@ -92,7 +93,7 @@ def _logits_saved(trainer: Any, batch: TokenBatch, parameters: frozenset[int]) -
     return size
 
 
-def networks(trainer: Any) -> dict[str, nn.Module]:
+def networks(trainer: Measurable) -> dict[str, nn.Module]:
     """Every network by role: those of the actor, and those that the algorithm keeps."""
     actor = trainer.actor
     roles = {"policy": actor.policy, "critic": actor.critic, "reference": actor.reference}

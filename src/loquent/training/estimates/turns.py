@@ -10,7 +10,7 @@ import torch
 
 from loquent.machine.memory import rss
 from loquent.recipes import Recipe
-from loquent.training.estimates.estimate import Estimate, checkpoints, free
+from loquent.training.estimates.estimate import Estimate, Measurable, checkpoints, free
 from loquent.training.estimates.slices import timed
 
 FEW = 32  # episodes of a measured update
@@ -73,7 +73,7 @@ def _of_updates(recipe: Recipe, phases: Mapping[str, float], share: float) -> di
 
 def _estimate(
     recipe: Recipe,
-    trainer: Any,
+    trainer: Measurable,
     network: Any,
     *,
     seconds: Mapping[str, float],
