@@ -76,6 +76,20 @@ def test_a_folder_of_seeds_goes_on_where_it_was_stopped(three, tmp_path, capsys)
     assert (cut / "table.json").read_text() == (three / "table.json").read_text()
 
 
+def test_seeds_do_not_continue_a_run_that_lies_in_the_folder_already(tmp_path, monkeypatch, capsys):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "named_by_a_run.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    monkeypatch.syspath_prepend(tmp_path / "code")
+    left = tmp_path / "out" / "seed-1"
+    left.mkdir(parents=True)
+    (left / "config.yaml").write_text("task: wordle\nmetrics: {'named_by_a_run:metric': {}}\n")
+    line = ["train", "wordle_bc", "--profile", "smoke", "--seeds", "2", "--out", str(tmp_path / "out")]
+    assert cli.main(line) == 2
+    assert not (tmp_path / "ran").exists()
+    assert "already holds runs" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["seed-1"]
+
+
 def test_a_folder_with_runs_is_refused(three):
     with pytest.raises(BadCheckpoint, match="already holds runs"):
         seeds.train_seeds(recipes.load("reviews_ppo", profile="smoke"), three, 2, progress=False)

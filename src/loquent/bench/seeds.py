@@ -31,11 +31,12 @@ def train_seeds(recipe: Recipe, out: str | Path, seeds: int, *, progress: bool =
         BadCheckpoint: the folder already holds runs.
     """
     folder = Path(out)
-    for name in (names.CONFIG, PLAN):
-        if (folder / name).exists():
-            raise BadCheckpoint(
-                f"{folder} already holds runs; name another folder, or continue them: loquent resume {folder}"
-            )
+    if any((folder / name).exists() for name in (names.CONFIG, PLAN)):
+        raise BadCheckpoint(
+            f"{folder} already holds runs; name another folder, or continue them: loquent resume {folder}"
+        )
+    if other := RunFolder(folder).one_seed():  # no plan of seeds has it, so nobody has checked its recipe
+        raise BadCheckpoint(f"{folder} already holds runs, such as {other}; name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     atomic.write_text(folder / RECIPE, recipe.yaml())
     trust.sign(folder / RECIPE)
