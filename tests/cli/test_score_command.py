@@ -387,12 +387,12 @@ for name in ("sacrebleu", "rouge_score", "nltk", "scipy"):
     sys.modules[name] = None
 from loquent.cli.commands.list import needs, summary
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.errors import LoquentError, MissingExtra
 for name in registry.names("metric"):
     try:
-        registry.find("metric", name)(Context())(["a dog ran"], [["a dog runs"]], ["x"], [Row("a")])
+        registry.find("metric", name)(Context())(Samples(["a dog ran"], [["a dog runs"]], ["x"], [Row("a")]))
     except MissingExtra:
         print(name, needs(summary(registry.target("metric", name))))
     except LoquentError:

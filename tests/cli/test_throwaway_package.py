@@ -33,7 +33,8 @@ class Parrot(Task):
 
     def rows(self, split):
         letters = "abcdefgh"[: 4 * self.options.letters]
-        return [Row(f"{split}:{letter}", Record(letter=letter)) for letter in letters]
+        own = letters if split == "train" else letters.upper()
+        return [Row(f"{split}:{letter}", Record(letter=letter)) for letter in own]
 
     def first(self, row, rng):
         return Opening(row["letter"], Observation(f"say {row['letter']}"))

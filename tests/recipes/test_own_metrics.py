@@ -89,7 +89,7 @@ def loaded(tmp_path, sections, **more):
 def test_an_own_metric_stands_in_a_recipe(tmp_path, section, keys):
     recipe = loaded(tmp_path, f"metrics: {section}")
     metric = build_metrics(recipe.metrics, Context())[0]
-    scores = metric(["AbB1", ""], [(), ()], ["", ""], [])
+    scores = metric(Samples(["AbB1", ""]))
     assert scores.samples == {key: [0.25 if "letter" in section else 0.5, None] for key in keys}
     assert recipe.replace() == recipe
 
