@@ -330,3 +330,10 @@ def test_a_device_and_a_pipe_are_no_files(tmp_path, name, read):
     os.mkfifo(tmp_path / name)
     with pytest.raises(LoquentError):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("source", ["squad", "newsqa"])
+def test_a_pipe_in_place_of_a_folder_of_questions_is_named(tmp_path, source):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadSetting, match="pipe' is no folder"):
+        loquent.task("reading", source=source, path=str(tmp_path / "pipe")).rows("train")
