@@ -17,7 +17,7 @@ from loquent.core.values import Record
 from loquent.data import readers
 from loquent.data.arrow import read_datasets, read_parquet, write_datasets
 from loquent.data.minari import read_minari, write_minari
-from loquent.errors import BadRow, LoquentError
+from loquent.errors import BadRow, BadSetting, LoquentError
 from loquent.features import files
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.sentiment import lexicon
@@ -108,23 +108,23 @@ def hostile_zip(path, names, size=1 << 27):
     return path
 
 
-def read_reuters(folder):
-    path = hostile_zip(folder / "reuters.zip", ["reuters/cats.txt", "reuters/training/1"])
+def read_reuters(folder, make=hostile_zip):
+    path = make(folder / "reuters.zip", ["reuters/cats.txt", "reuters/training/1"])
     loquent.task("multilabel", source="path", path=str(path)).rows("train")
 
 
-def read_wordnet(folder):
+def read_wordnet(folder, make=hostile_zip):
     names = [form.format(part) for part in wordnet.PARTS for form in ("index.{}", "data.{}", "{}.exc")]
     for part in ("verb", "noun", "adv"):
         names.remove(f"{part}.exc")
         names.insert(0, f"{part}.exc")
     names.append(names.pop(names.index("adj.exc")))
-    wordnet.exceptions(str(hostile_zip(folder / "wordnet.zip", names)))
+    wordnet.exceptions(str(make(folder / "wordnet.zip", names)))
 
 
-def read_classifier(folder):
+def read_classifier(folder, make=hostile_zip):
     (folder / "classifier.json").write_text('{"kind": "character n-grams", "bits": 4}')
-    hostile_zip(folder / "arrays.npz", ["idf.npy", "weights.npy"])
+    make(folder / "arrays.npz", ["idf.npy", "weights.npy"])
     Classifier.load(folder)
 
 
@@ -134,6 +134,31 @@ def test_a_bomb_in_a_zip_archive_is_refused(tmp_path, read):
     with pytest.raises((LoquentError, OSError), match="more than"):
         read(tmp_path)
     assert peak() - before < 300
+
+
+DAMAGES = {
+    "settings of LZMA": (b"\x09\x04\x05\x00]", b"\x09\x04\x05\x00\xff"),
+    "list of files": (b"PK\1\2", b"PK\1\3"),
+    "name of a file": (b"PK\3\4\x3f\0", b"PK\3\5\x3f\0"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("read", "error"), [(read_reuters, BadRow), (read_wordnet, BadSetting), (read_classifier, OSError)]
+)
+def test_a_damaged_zip_archive_is_a_typed_error(tmp_path, read, error, damage):
+    def torn_zip(path, names):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+            for name in names:
+                archive.writestr(name, b"training/1 earn\n")
+        content = path.read_bytes()
+        assert DAMAGES[damage][0] in content
+        path.write_bytes(content.replace(*DAMAGES[damage]))
+        return path
+
+    with pytest.raises(error, match=r"reuters\.zip|wordnet\.zip|no zip archive|no file of numpy"):
+        read(tmp_path, torn_zip)
 
 
 def test_names_in_a_list_of_documents_stay_in_its_folder(tmp_path):
@@ -305,3 +330,10 @@ def test_a_device_and_a_pipe_are_no_files(tmp_path, name, read):
     os.mkfifo(tmp_path / name)
     with pytest.raises(LoquentError):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("source", ["squad", "newsqa"])
+def test_a_pipe_in_place_of_a_folder_of_questions_is_named(tmp_path, source):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadSetting, match="pipe' is no folder"):
+        loquent.task("reading", source=source, path=str(tmp_path / "pipe")).rows("train")

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -13,6 +14,9 @@ from loquent.core.guards.tokenizer_worker import Refused, check, check_pattern, 
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
 from loquent.features import BytePair
+from loquent.models.turns.words import Pieces
+from loquent.pretrained import likelihood
+from loquent.pretrained.classifier import ClassifierNetwork
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +251,51 @@ def test_a_folder_without_tokenizer_json_is_converted_first_in_the_process_with_
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "GPT2Tokenizer", **names}))
     with pytest.raises(BadModel, match="not a tokenizer that can be used: a token has 5,000 characters"):
         pretrained.load(tmp_path)
+
+
+WITHOUT_UNKNOWN = {
+    "WordLevel": models.WordLevel({"a": 0, "<|end|>": 1}, unk_token="[UNK]"),
+    "Unigram": models.Unigram([("a", -1.0), ("<|end|>", -1.0)]),
+    "BPE": models.BPE({"a": 0, "<|end|>": 1}, [], unk_token="[UNK]"),
+}
+
+
+def _classifier(place):
+    made = pretrained.load(place)
+    return ClassifierNetwork(made.module, made.tokenizer)
+
+
+READERS = {
+    "hidden states": lambda place, text: pretrained.load_encoder(str(place)).ids(text),
+    "rows of states": lambda place, text: pretrained.load_encoder(str(place)).rows(["a", text]),
+    "classifier": lambda place, text: _classifier(place).encode(["a", text]),
+    "classifier of pairs": lambda place, text: _classifier(place).encode(["a"], [text]),
+    "likelihood": lambda place, text: likelihood.plain_ids(pretrained.load(place).tokenizer, text),
+    "pieces": lambda place, text: Pieces(str(place), "", 8)(text),
+    "byte pairs": lambda place, text: BytePair(
+        pieces=str(place / "tokenizer.json"), vectors=str(place / "v.txt")
+    )([text]),
+    "token form": lambda place, text: TokenizerFile(place, 8, 8).encode(text),
+}
+
+
+@pytest.fixture(scope="module")
+def without_unknown(hostile, tmp_path_factory):
+    """Folders by kind of model; no tokenizer there has a token for unknown words."""
+    places = {}
+    for kind, model in WITHOUT_UNKNOWN.items():
+        made = Tokenizer(model)
+        made.pre_tokenizer = pre_tokenizers.Whitespace()
+        places[kind] = tmp_path_factory.mktemp("unknown") / "model"
+        shutil.copytree(hostile, places[kind])
+        made.save(str(places[kind] / "tokenizer.json"))
+    return places
+
+
+@pytest.mark.parametrize("kind", WITHOUT_UNKNOWN)
+@pytest.mark.parametrize("reader", READERS)
+def test_a_text_without_a_token_is_a_typed_error(without_unknown, kind, reader):
+    place = without_unknown[kind]
+    READERS[reader](place, "a a")
+    with pytest.raises(BadModel, match=f"{place}.* no token for 'é' in 'éa' .*unk_token"):
+        READERS[reader](place, "a éa")

@@ -73,7 +73,7 @@ class TokenizerFile:
     """
 
     def __init__(self, folder: str | Path, prompt_length: int, answer_length: int) -> None:
-        self._tokenizer = _load(Path(folder))
+        self._tokenizer, self._folder = _load(Path(folder)), folder
         self._view = TokenView(prompt_length=prompt_length, answer_length=answer_length)
         self.end, self.length = _end(self._tokenizer, Path(folder)), answer_length
         self.pad = max(self._tokenizer.get_vocab().values(), default=-1) + 1  # ids may have gaps
@@ -87,9 +87,9 @@ class TokenizerFile:
 
     def encode(self, text: str) -> Sequence[int]:
         """The ids of a text; a lone surrogate becomes "?"."""
-        ids: list[int] = self._tokenizer.encode(
-            text.encode("utf-8", "replace").decode(), add_special_tokens=False
-        ).ids
+        text = text.encode("utf-8", "replace").decode()
+        with tokenizer_files.encoding(self._tokenizer, [text], self._folder):
+            ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
     def array(self, prompt: Sequence[int], drawn: Sequence[int]) -> Arrays:

@@ -122,4 +122,9 @@ def merged(word: str, scores: Mapping[str, float]) -> list[str]:
 
 def _tokenizer(path: Path) -> Callable[[str], list[str]]:
     tokenizer = tokenizer_files.load(path, "byte-pair embeddings by a tokenizer.json")
-    return lambda word: list(tokenizer.encode(word, add_special_tokens=False).tokens)
+
+    def cut(word: str) -> list[str]:
+        with tokenizer_files.encoding(tokenizer, [word], path):
+            return list(tokenizer.encode(word, add_special_tokens=False).tokens)
+
+    return cut

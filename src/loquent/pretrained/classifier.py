@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel
 from loquent.pretrained.forward.classes import class_logits
 from loquent.pretrained.language import (
@@ -113,9 +114,10 @@ class ClassifierNetwork:
         """The ids, and their token types for pairs if the network uses token types; arguments as `logits`."""
         sides = [[plain(text) for text in side] for side in (texts, seconds) if side is not None]
         length = min(limit, room(self.module, self.tokenizer))
-        if len(sides) == 2 and self.tokenizer.is_fast:
-            sides = _shortened(self.tokenizer, sides, length)
-        encoded = self.tokenizer(*sides, truncation=True, max_length=length)
+        with tokenizer_files.encoding(self.tokenizer, [text for side in sides for text in side]):
+            if len(sides) == 2 and self.tokenizer.is_fast:
+                sides = _shortened(self.tokenizer, sides, length)
+            encoded = self.tokenizer(*sides, truncation=True, max_length=length)
         rows = list(encoded["input_ids"])
         if len(sides) == 1 and self._reads_end:
             rows = [self._ended(row, length) for row in rows]

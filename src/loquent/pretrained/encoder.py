@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from loquent.core.guards import tokenizer_files
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
 from loquent.pretrained.language import (
@@ -59,9 +60,9 @@ class Encoder:
 
     def ids(self, text: str) -> Encoded:
         """The ids of a text, truncated to the context; special tokens have the span (0, 0)."""
-        encoded = self.tokenizer(
-            plain(text), truncation=True, max_length=self.room, return_offsets_mapping=True
-        )
+        text = plain(text)
+        with tokenizer_files.encoding(self.tokenizer, [text]):
+            encoded = self.tokenizer(text, truncation=True, max_length=self.room, return_offsets_mapping=True)
         return list(encoded["input_ids"]), [
             (int(begin), int(end)) for begin, end in encoded["offset_mapping"]
         ]
@@ -70,7 +71,9 @@ class Encoder:
         """The ids of texts, truncated to the context."""
         if not texts:
             return []
-        encoded = self.tokenizer([plain(text) for text in texts], truncation=True, max_length=self.room)
+        texts = [plain(text) for text in texts]
+        with tokenizer_files.encoding(self.tokenizer, texts):
+            encoded = self.tokenizer(texts, truncation=True, max_length=self.room)
         return list(encoded["input_ids"])
 
     def states(

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel, BadSetting
 from loquent.pretrained import pairs
 from loquent.pretrained.language import LanguageModel, context, plain
@@ -132,7 +133,8 @@ def _split(tokenizer: Any, prompt: str, text: str) -> tuple[list[int], int]:
         "return_offsets_mapping": True,
         "verbose": False,
     }
-    encoded = tokenizer(joined, **options)
+    with tokenizer_files.encoding(tokenizer, [joined]):
+        encoded = tokenizer(joined, **options)
     first = sum(end <= len(prompt) for _, end in encoded["offset_mapping"]) if prompt else 0
     return list(encoded["input_ids"]), first
 

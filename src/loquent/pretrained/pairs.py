@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.torch_private import version
@@ -94,8 +95,9 @@ def check(config: Any, path: Any) -> None:
 
 def around(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The special ids that a tokenizer writes before and after a text."""
-    bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
-    ids = list(tokenizer("a")["input_ids"])
+    with tokenizer_files.encoding(tokenizer, ["a"]):
+        bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+        ids = list(tokenizer("a")["input_ids"])
     for n in range(len(ids) - len(bare) + 1):
         if ids[n : n + len(bare)] == bare:
             return tuple(ids[:n]), tuple(ids[n + len(bare) :])

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from lzma import LZMAError
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, BinaryIO
@@ -22,7 +23,7 @@ FREE = 1 << 23  # 8 MiB, decompressed whatever the size
 MOST_LINE = 1 << 24  # 16 MiB: bytes of a line
 PIECE = 1 << 20  # bytes that are read at a time
 MOST_WHOLE = 1 << 26  # 64 MiB: bytes of a file that is read as one piece
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)  # of an archive
+BROKEN = (zipfile.BadZipFile, zlib.error, LZMAError, EOFError, RuntimeError, NotImplementedError)
 
 
 class _Bounded(io.RawIOBase):
@@ -117,13 +118,21 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def check_archive(path: Path) -> None:
     """OSError for a file that is no zip archive, or whose files would decompress to too much."""
+    with archive(path) as opened:
+        for entry in opened.infolist():
+            _check_member(entry)
+
+
+@contextmanager
+def archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """A zip archive; OSError if the file is none."""
     check_regular(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            for entry in archive.infolist():
-                _check_member(entry)
-    except BROKEN as error:
+        opened = zipfile.ZipFile(path)
+    except (*BROKEN, ValueError) as error:
         raise OSError(f"it is no zip archive: {error}") from error
+    with opened:
+        yield opened
 
 
 def _check_member(entry: zipfile.ZipInfo) -> None:

@@ -7,7 +7,8 @@ it first, bounds how much longer it can make any text, and uses it on a few text
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,41 @@ def load(file: Path, what: str) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+@contextmanager
+def encoding(tokenizer: Any, texts: Sequence[str], place: object = None) -> Iterator[None]:
+    """A block that encodes texts with a tokenizer, which may have no token for unknown words.
+
+    Args:
+        tokenizer: one of the package tokenizers, or of transformers.
+        place: where it is from; None: as it says itself.
+
+    Raises:
+        BadModel: a word has no token.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error) is not Exception:  # the package raises the bare class
+            raise
+        unknown = _without_token(tokenizer, texts)
+        raise BadModel(
+            f"{place or tokenizer.name_or_path}: the tokenizer has no token for {unknown} and none for "
+            f"unknown words ({str(error)[:200]}); use a tokenizer with unk_token in its vocabulary"
+        ) from error
+
+
+def _without_token(tokenizer: Any, texts: Sequence[str]) -> str:
+    """The first character that a tokenizer cannot encode, and its word."""
+
+    def fails(text: str) -> bool:
+        try:
+            tokenizer.encode(text)
+        except Exception:
+            return True
+        return False
+
+    word = next((word for text in texts for word in text.split() if fails(word)), "".join(texts))
+    character = next(filter(fails, word), word)
+    return f"{character[:60]!r} in {word[:60]!r}"

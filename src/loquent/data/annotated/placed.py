@@ -91,8 +91,10 @@ def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
     A split's file is named train, valid, dev, test, testa or testb; else its name contains this word.
 
     Raises:
-        BadSetting: two files match the same split, or there is none.
+        BadSetting: two files match the same split, or there is none; or it is no folder.
     """
+    if not folder.is_dir():
+        raise BadSetting(f"path = {str(folder)!r} is no folder; it must hold a file for each split")
     candidates: dict[str, tuple[int, list[Path]]] = {}
     for file in sorted(folder.iterdir()):
         name = file.name.lower().removesuffix(".gz")

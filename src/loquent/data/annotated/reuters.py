@@ -10,7 +10,6 @@ from __future__ import annotations
 import html
 import re
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from pathlib import Path
@@ -134,10 +133,14 @@ def _inside(body: str, tag: str) -> str:
 
 def _zip(path: Path) -> dict[str, Placed]:
     try:
-        archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise BadRow(f"this is not a zip file ({error}); it must be NLTK's reuters.zip", file=path) from error
-    with archive:
+        return _archived(path)
+    except OSError as error:
+        why = f"this is not a zip file that can be read ({error}); it must be NLTK's reuters.zip"
+        raise BadRow(why, file=path) from error
+
+
+def _archived(path: Path) -> dict[str, Placed]:
+    with opening.archive(path) as archive:
         lists = [name for name in archive.namelist() if name.split("/")[-1] == "cats.txt"]
         if len(lists) != 1:
             why = (

@@ -170,7 +170,7 @@ def _files(path: Path) -> dict[str, str]:
         return {file.name: file.name for file in path.iterdir()}
     if not zipfile.is_zipfile(path):
         return {}
-    with zipfile.ZipFile(path) as archive:
+    with opening.archive(path) as archive:
         return {name.rpartition("/")[2]: name for name in archive.namelist()}
 
 
@@ -179,7 +179,8 @@ def _complete(path: Path) -> bool:
 
 
 def _missing(path: Path) -> str:
-    files = _files(path)
+    with _named(path):
+        files = _files(path)
     names = [name for part in PARTS for name in (f"index.{part}", f"data.{part}", f"{part}.exc")]
     missing = [name for name in names if name not in files]
     return f"{', '.join(missing[:3])} missing" if missing else ""
@@ -191,7 +192,7 @@ def _reader(path: Path) -> Callable[[str], bytes]:
     def read(name: str) -> bytes:
         if path.is_dir():
             return opening.whole(path / name)
-        with zipfile.ZipFile(path) as archive:
+        with opening.archive(path) as archive:
             return opening.member(archive, files[name])
 
     return read

@@ -7,6 +7,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
+from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel
 from loquent.models.asking.inputs import Batch, Inputs
 from loquent.pretrained.language import check_ids, load_module, load_tokenizer, transformers_library
@@ -91,7 +92,8 @@ class Pretrained(nn.Module):
         pieces = self._pieces.get(number)
         if pieces is None:
             text = self.lexicon.spelled[number]
-            ids = self._tokenizer(f" {text}" if text else "", add_special_tokens=False)["input_ids"]
+            with tokenizer_files.encoding(self._tokenizer, [text]):
+                ids = self._tokenizer(f" {text}" if text else "", add_special_tokens=False)["input_ids"]
             pieces = self._pieces[number] = list(ids) or [self._unknown]
         return pieces
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards import tokenizer_files
 from loquent.core.values import digest
 
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -82,7 +83,8 @@ class Pieces:
         """i64[length]: the numbers of the pieces, with zeros at the end; read-only."""
         numbers = self._cache.get(text)
         if numbers is None:
-            ids = self.tokenizer(text, truncation=True, max_length=self.length)["input_ids"]
+            with tokenizer_files.encoding(self.tokenizer, [text]):
+                ids = self.tokenizer(text, truncation=True, max_length=self.length)["input_ids"]
             numbers = np.zeros(self.length, dtype=np.int64)
             numbers[: len(ids)] = np.array(ids, dtype=np.int64) + 1
             numbers.flags.writeable = False

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.algorithm import StepSettings
+from loquent.core.guards import tokenizer_files
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import redefault, setting
 from loquent.files.atomic import replacing
@@ -120,14 +121,16 @@ def _fit(
     step = GradientStep(trainable(policy=module), settings.for_run(1, len(texts)), key, (module,))
 
     def loss(rows: torch.Tensor) -> Loss:
-        inputs = tokenizer(
-            [texts[i] for i in rows.tolist()],
-            truncation=True,
-            max_length=longest,
-            padding=True,
-            return_tensors="pt",
-            return_token_type_ids=False,
-        )
+        chosen = [texts[i] for i in rows.tolist()]
+        with tokenizer_files.encoding(tokenizer, chosen):
+            inputs = tokenizer(
+                chosen,
+                truncation=True,
+                max_length=longest,
+                padding=True,
+                return_tensors="pt",
+                return_token_type_ids=False,
+            )
         target, logits = torch.from_numpy(classes)[rows], module(**inputs).logits
         if logits.shape[1] == 1:
             each = functional.binary_cross_entropy_with_logits(logits[:, 0], target.float(), reduction="none")
