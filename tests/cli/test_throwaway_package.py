@@ -32,9 +32,9 @@ class Parrot(Task):
     spec = TaskSpec(id="parrot", rewards=Record(right=1.0), invalid=("nothing",), success=("repeated",))
 
     def rows(self, split):
-        letters = "abcdefgh"[: 4 * self.options.letters]
-        own = letters if split == "train" else letters.upper()
-        return [Row(f"{split}:{letter}", Record(letter=letter)) for letter in own]
+        of_split = {"train": "abcdefgh", "validation": "ijklmnop", "test": "qrstuvwx"}[split]
+        letters = of_split[: 4 * self.options.letters]
+        return [Row(f"{split}:{letter}", Record(letter=letter)) for letter in letters]
 
     def first(self, row, rng):
         return Opening(row["letter"], Observation(f"say {row['letter']}"))

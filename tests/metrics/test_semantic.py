@@ -315,7 +315,7 @@ from loquent.core.values import Record
 for name in ("bert_score", "bleurt", "classifier", "embedding_similarity", "intent_accuracy", "summac_zs"):
     metric = registry.find("metric", name)(Context(), path="any")
     try:
-        metric(["a long answer."], [["b"]], ["a long prompt."], [Row("r", Record(intent=1))])
+        metric(Samples(["a long answer."], [["b"]], ["a long prompt."], [Row("r", Record(intent=1))]))
     except MissingExtra as error:
         print(name, "loquent[train]" in str(error))
 """

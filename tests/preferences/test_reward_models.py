@@ -10,7 +10,7 @@ import torch
 from library_dropout import LibraryDropout
 from loquent import pretrained
 from loquent.cli import main as cli
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.errors import AnotherRun, BadCheckpoint, BadModel, BadSetting
@@ -264,7 +264,7 @@ def test_folders_that_are_no_reward_models(tmp_path, trained):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     swapped = note(json.dumps(good | {"objective": "good_bad"}))
     with pytest.raises(BadModel, match="has 1 outputs"):
-        swapped(["x"], [()], ["p"], [Row("r")])
+        swapped(Samples(["x"], prompts=["p"], rows=[Row("r")]))
 
 
 @pytest.mark.parametrize("shape", ["gpt2", "t5", "bart"])
