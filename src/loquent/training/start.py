@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ def pool(task: Task, settings: TrainingSettings) -> Pool:
         chosen = chosen_rows(task, settings.split, settings.only)
     rows = share(chosen, settings.row_share)
     return Pool(tuple(rows), tuple(row.fields.get("weight", 1.0) for row in rows))
+
+
+def from_policy(recipe: Recipe, policy: Path | None) -> Recipe:
+    """The recipe, with the policy of a checkpoint as its model unless `policy` is None."""
+    if policy is None:
+        return recipe
+    return replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
 
 
 def make_language(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> LanguageModel:

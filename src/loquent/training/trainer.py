@@ -8,7 +8,6 @@ results.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ class Trainer:
         experience.check(recipe, kind)
         self.task = start.make_task(recipe)
         self.data = identity.data_digest(self.task, recipe)  # once: later the files may have changed
-        model = _from_policy(recipe, policy)
+        model = start.from_policy(recipe, policy)
         self.actor: Any = start.make_actor(model, self.task, self.key, own=policy is not None)
         config = recipe.config.for_run(self.settings.updates, self.settings.episodes)
         self.algorithm = kind(config, self.actor, key=self.key.child("algorithm"))
@@ -144,10 +143,3 @@ class Trainer:
             "rows": self.held_out_rows(),
             "data": self.data,
         }
-
-
-def _from_policy(recipe: Recipe, policy: Path | None) -> Recipe:
-    """The recipe, with the policy of a checkpoint as its model unless `policy` is None."""
-    if policy is None:
-        return recipe
-    return replace(recipe, model=replace(recipe.model, path=str(policy), revision=""))
