@@ -18,7 +18,7 @@ import numpy as np
 from references import metric_loops
 
 from loquent.core import registry
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -131,7 +131,7 @@ def metric(rounds: int, *, name: str, size: str = "tiny") -> dict[str, Any]:
         loop, ours = one.reference(**given), registry.find("metric", name)(Context(), **one.options, **given)
 
         def measure(texts: Texts) -> list[float | None]:
-            found = ours(texts.said, texts.wanted, [""] * pairs, texts.rows)
+            found = ours(Samples(texts.said, texts.wanted, rows=texts.rows))
             return found.samples.get(ours.name, [found.corpus.get(ours.name)])
 
         checked = agreement(name, measure, loop, made(pairs, one, "checked"), one.inexact)

@@ -111,6 +111,9 @@ def single(number):
     return float(np.float32(number))
 
 
+ELSEWHERE = ("ppo_in_one_file.py",)  # tests/test_ppo_in_one_file.py
+
+
 def test_every_example_stands_in_the_table():
     text = (EXAMPLES / "README.md").read_text()
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(re.findall(r"\]\((\w+\.py)\)", text))

@@ -166,7 +166,7 @@ def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch)
     assert {
         "state/algorithm/learner/counters/num_timesteps",
         "state/algorithm/table/dealt",
-        "state/sampler/place",
+        "state/experience/sampler/place",
     } <= names
     assert any(name.startswith("state/algorithm/learner/optimizer/") for name in names) or kind == "sb3/trpo"
     if kind == "sb3/double_dqn":

@@ -140,7 +140,7 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     names = {"/".join(map(str, path)) for path in moved}
     assert {
         "counters/updates",
-        "counters/games",
+        "experience/games",
         "algorithm/learner/counters/num_timesteps",
         "algorithm/table/dealt",
     } <= names

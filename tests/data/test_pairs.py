@@ -32,8 +32,8 @@ def test_json_lines_by_hand(write):
     assert found.prompts == ("q", "")
     assert [row.id for row in found.rows] == ["7", "2"]
     assert dict(found.rows[0].fields) == {"prompt": "q", "references": ("a", "b"), "table": (("x",),)}
-    assert found.chosen([1, 0, 1]).predictions == ("", "a", "")
-    assert [row.id for row in found.chosen([1, 0, 1]).rows] == ["2", "7", "2"]
+    assert found.take([1, 0, 1]).predictions == ("", "a", "")
+    assert [row.id for row in found.take([1, 0, 1]).rows] == ["2", "7", "2"]
 
 
 def test_text_files_each_add_references_and_an_empty_line_adds_none(write):

@@ -309,7 +309,7 @@ import sys
 for name in ("torch", "transformers"): sys.modules[name] = None
 from loquent.core import registry
 from loquent.errors import MissingExtra
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 for name in ("bert_score", "bleurt", "classifier", "embedding_similarity", "intent_accuracy", "summac_zs"):

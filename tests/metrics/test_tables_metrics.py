@@ -135,13 +135,13 @@ def test_an_empty_answer_is_null():
         assert one(metric, " \n", ["a film"]).corpus == one(metric, "<null>", ["a film"]).corpus
     # the corpus score is the official one, in which "<null>" stands among the references; the sample's is not
     # to be had for nothing
-    given = (
+    given = Samples(
         ["The Matrix was a film of 1999", ""],
         [["the matrix is a film of 1999"], ["a film"]],
         [""] * 2,
         films(2),
     )
-    assert BleuTotto()(*given).corpus["bleu_totto"] > BleuTotto(pad=False)(*given).corpus["bleu_totto"]
+    assert BleuTotto()(given).corpus["bleu_totto"] > BleuTotto(pad=False)(given).corpus["bleu_totto"]
     assert one(BleuTotto(), "", ["a film", "<null>"]).samples["bleu_totto"] == [0.0]
     assert one(Parent(), "", ["a film"]).samples["parent"][0] < 1e-4
 

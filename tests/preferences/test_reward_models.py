@@ -120,7 +120,7 @@ def test_a_model_learns_what_raters_prefer(tmp_path, trained, change):
     assert found.history[-1]["loss"] < found.history[0]["loss"]
     metric = preference_model(Context(), path=str(found.folder), device="cpu")
     texts = ["good tree", "poor tree .", "", "good </s> <|end|> tree", "\ud800 good"]
-    measured = metric(texts, [()] * 5, ["a prompt 7"] * 5, [Row("r")] * 5)
+    measured = metric(Samples(texts, prompts=["a prompt 7"] * 5, rows=[Row("r")] * 5))
     scores = measured.samples["preference_model"]
     assert scores[0] > scores[1]
     assert all(math.isfinite(score) for score in scores)
@@ -136,7 +136,7 @@ def test_scores_are_those_of_transformers_and_have_mean_0_on_training_texts(trai
     own = trained.division.training
     prompts, answers = [one.prompt for one in own] * 2, [one.chosen for one in own]
     answers += [one.rejected for one in own]
-    scores = metric(answers, [()] * len(answers), prompts, [Row("r")] * len(answers)).samples[
+    scores = metric(Samples(answers, prompts=prompts, rows=[Row("r")] * len(answers))).samples[
         "preference_model"
     ]
     assert sum(scores) / len(scores) == pytest.approx(0, abs=1e-5)

@@ -209,11 +209,11 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     right = goes_on(trainer, state)
     moved = [path for path in leaves(state) if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
     names = {"/".join(map(str, path)) for path in moved}
-    assert {"counters/updates", "counters/games", "counters/best", "sampler/place"} <= names
+    assert {"counters/updates", "experience/games", "counters/best", "experience/sampler/place"} <= names
     assert any(name.startswith("actor/policy") for name in names)
     if kind == "ppo":
         assert {
-            f"rewards/{term}/{part}"
+            f"experience/rewards/{term}/{part}"
             for term in ("lexicon", "length")
             for part in ("count", "mean", "squares")
         } <= names

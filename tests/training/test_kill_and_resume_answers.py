@@ -155,7 +155,7 @@ def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
         if house.is_in(fresh, path) and house.same(house.at(state, path), house.at(fresh, path))
     ]
     names = {"/".join(map(str, path)) for path in moved}
-    assert names >= {"counters/updates", "sampler/place"} | {
+    assert names >= {"counters/updates", "experience/sampler/place"} | {
         name for name in KEPT[kind] if name.startswith("actor/")
     }
     assert [

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from loquent.core.metric import Context
+from loquent.core.metric import Context, Samples
 from loquent.metrics import making
 from loquent.tasks.generation.task import Generation
 
@@ -62,7 +62,7 @@ def measured(dataset):
     metric = making.make(name, Context(), options)
 
     def mean(answers, references):
-        scores = metric(answers, references, [row["prompt"] for row in rows], rows).samples[key]
+        scores = metric(Samples(answers, references, [row["prompt"] for row in rows], rows)).samples[key]
         return sum(scores) / len(scores)
 
     references = [row["references"] for row in rows]
