@@ -27,7 +27,7 @@ from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.statements import boards, drawn
 
 FILE = Path(__file__).with_name("made.npz")
-SHA256 = "8e60ad70cc8e780ccb758a0e04e0aa0d9f9ec9bb9d3c4a4ef9aded17c48a8db4"
+SHA256 = "8d95f29377e7467908a8b218e3cecf150f161f39b47647448035ff20377617f0"
 
 Pair = tuple[Board, Board]
 
