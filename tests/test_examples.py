@@ -88,7 +88,7 @@ def test_custom_parts():
 
 def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
     """The example with smaller numbers; its real figure is in docs/results."""
-    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     example = importlib.import_module(Path("over_optimization.py").stem)
     assert example.gold("i liked it . i saw it twice") == 2
     assert example.gold("i like i like i like") == 2 - 3 / 2  # "i like" twice more, "like i" once more
