@@ -599,7 +599,7 @@ def test_trpo_keeps_its_trust_region(tmp_path):
 OWN = """
 from dataclasses import dataclass
 
-from loquent.core.algorithm import Algorithm, AlgorithmConfig
+from loquent.core.algorithm import AlgorithmConfig, BatchAlgorithm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -612,7 +612,9 @@ class Config(AlgorithmConfig):
     kl_gain: float = 0.0
 
 
-class A2C(Algorithm):
+class A2C(BatchAlgorithm):
+    name = "a2c"
+    reads = ("play",)
     Config = Config
 """
 

@@ -53,7 +53,7 @@ def algorithm_class(name: str) -> type[Algorithm]:
         )
     if missing := [attribute for attribute in DECLARED if not hasattr(cls, attribute)]:
         raise BadSetting(
-            f"the algorithm {name!r} ({cls.__name__}) does not declare {' and '.join(missing)}; set them in "
+            f"the algorithm {name!r} ({cls.__name__}) does not declare {', '.join(missing)}; set them in "
             "the class, and derive from BatchAlgorithm or Playing, which set `experience`"
         )
     return cls
