@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import loquent
+from loquent.bench.preferences import over_optimization, pairs, training
+from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.core.metric import Context
+from loquent.core.rollout.loop import games, play
 from loquent.metrics.pairs import with_means
-from loquent.preferences import over_optimization, pairs, training
-from loquent.preferences.settings import RewardModelSettings
-from loquent.rollout.loop import games, play
 
 PROMPTS, UPDATES, EPISODES, EVALUATED = 400, 40, 128, 512
 RUNS = {"beta 0": 0.0, "beta 0.05": 0.05}

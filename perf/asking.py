@@ -17,11 +17,11 @@ from loquent.agents.scripted import Expert
 from loquent.algorithms.asking.dqn import QADQN
 from loquent.algorithms.asking.episodes import steps_of
 from loquent.algorithms.asking.settings import DQNSettings
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.data.sources import limited
 from loquent.models.asking.actor import AskingActor
 from loquent.pretrained.learning.optimization import Means
-from loquent.rollout.loop import games, play
 from loquent.tasks.reading.options import Options
 from loquent.tasks.reading.task import Reading
 

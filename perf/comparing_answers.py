@@ -11,12 +11,12 @@ import workloads
 from learning import WEIGHTS
 
 from loquent.algorithms.policy_gradient.grpo import GRPO
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import TokenBatch, token_batch
-from loquent.rollout.loop import games, play
 
 EACH, BETA, LEARNING_RATE = 8, 0.04, 1e-6
 

@@ -65,7 +65,7 @@ def overrides(case: str, base: Path) -> list[str]:
 
 def run(*arguments: str) -> None:
     """Train in this process and print its peak of memory in bytes."""
-    from loquent import recipes
+    from loquent.training import recipes
     from loquent.training.train import train
 
     recipe, folder, *settings = arguments
@@ -76,11 +76,12 @@ def run(*arguments: str) -> None:
 
 def make_bases(folder: Path) -> None:
     """Models of four blocks of width 384 without training, a folder for each shape, and games of Wordle."""
-    from loquent import pretrained, recipes
+    from loquent import pretrained
     from loquent.agents.scripted import Random
     from loquent.core import episode, registry
+    from loquent.core.rollout.loop import games, play
     from loquent.core.seeding import Key
-    from loquent.rollout.loop import games, play
+    from loquent.training import recipes
 
     texts = [f"the film number {i} was good and the actor of it was number {i + 1}" for i in range(999)]
     sizes = {"vocabulary": 2000, "layers": 4, "width": 384, "heads": 4, "context": 192}

@@ -18,13 +18,13 @@ from references.old_way import MINIBATCH, OldWay
 
 from loquent.algorithms.policy_gradient.ppo import PPO, Config
 from loquent.core.episode import Episode
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.values import Record
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import TokenBatch, positions, token_batch
-from loquent.rollout.loop import games, play
 
 WEIGHTS = Record(even=1.0)
 

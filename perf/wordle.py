@@ -14,9 +14,9 @@ import measuring
 from references import letter_flags
 
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.lexicon import Lexicon
 from loquent.tasks.wordle.rows import read
 from loquent.tasks.wordle.task import Wordle, WordleOptions

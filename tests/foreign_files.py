@@ -31,11 +31,11 @@ import yaml
 
 import foreign_trees as trees
 import loquent
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.core.guards import trust
+from loquent.files.machine.version import RUN_FORMAT
 from loquent.files.run_folder import RunFolder
-from loquent.machine.version import RUN_FORMAT
+from loquent.training import recipes
 
 HOUSE = str(Path(loquent.__file__).parent)
 CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")

@@ -26,10 +26,10 @@ from functools import partial
 from pathlib import Path
 
 import loquent
-from loquent import recipes
 from loquent.bench import published, suite
-from loquent.convert import rl4lms
+from loquent.cli.convert import rl4lms
 from loquent.errors import LoquentError
+from loquent.training import recipes
 
 HOUSE = Path(loquent.__file__).parent
 SLOW = 5.0  # seconds of the processor; a text that takes longer is reported

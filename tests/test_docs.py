@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import docs_blocks
-from loquent import recipes
 from loquent.core import registry
+from loquent.training import recipes
 
 HERE = Path(__file__).resolve().parents[1]
 PAGES = [HERE / "README.md", *sorted((HERE / "docs").glob("*.md"))]
@@ -148,7 +148,7 @@ def logged():
     from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo
     from loquent.algorithms.sb3 import cloning, learners
     from loquent.algorithms.value_learning import chai, ilql_utterance, value_learner
-    from loquent.annotation import session
+    from loquent.bench.annotation import session
     from loquent.core.logged import LOGGED
 
     own = (

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from loquent import recipes
 from loquent.bench import suite
 from loquent.cli import grammar
 from loquent.cli import main as cli
 from loquent.core import registry
 from loquent.errors import MissingExtra
+from loquent.training import recipes
 
 HERE = Path(__file__).resolve().parents[1]
 PAGES = [HERE / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")]

@@ -171,9 +171,9 @@ SINGLE = "overrides = 'training.updates=1' is a str; give a list of texts, such 
     ],
 )
 def test_overrides_are_a_list(overrides, says, tmp_path):
-    for recipe in ("reviews_ppo", loquent.recipes.load("reviews_ppo", profile="smoke")):
+    for recipe in ("reviews_ppo", loquent.training.recipes.load("reviews_ppo", profile="smoke")):
         assert says in refused(loquent.train, recipe, tmp_path / "run", overrides)
-    assert says in refused(loquent.recipes.load, "reviews_ppo", overrides)
+    assert says in refused(loquent.training.recipes.load, "reviews_ppo", overrides)
 
 
 @pytest.mark.parametrize("out", ["first.py", "first.py/run"])
@@ -200,10 +200,10 @@ def test_a_plot_needs_keys(keys, tmp_path):
     ("call", "says"),
     [
         (
-            lambda: loquent.recipes.load("reviews_ppo", ["algorithm.kind=reinforce"]),
+            lambda: loquent.training.recipes.load("reviews_ppo", ["algorithm.kind=reinforce"]),
             "an algorithm of your own as module:Name",
         ),
-        (lambda: loquent.recipes.load("reviews_ppq"), "more. `loquent list recipes` shows all"),
+        (lambda: loquent.training.recipes.load("reviews_ppq"), "more. `loquent list recipes` shows all"),
         (
             lambda: loquent.play("wordle", "nobody"),
             "`loquent list agents` shows all. Name an agent of your own",

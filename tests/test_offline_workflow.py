@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.core import episode, registry
-from loquent.rollout.loop import games, play
+from loquent.core.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
+from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.train import train
 from loquent.training.trainer import Trainer

@@ -101,7 +101,7 @@ def test_a_benchmark_runs(perf, name, capsys):
     if "memory" in name and not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from Linux's /proc")
     if name.startswith("steps-"):
-        pytest.importorskip("loquent.features")
+        pytest.importorskip("loquent.pretrained.features")
     if name == "decode-compiled" and (missing := missing_compiler(torch.device("cpu"))):
         pytest.skip(f"torch compiles with {missing}, which is missing")
     assert perf("run").main([name, "--quick"]) == 0

@@ -69,7 +69,10 @@ def test_a_changed_reference_makes_the_figure_old(tmp_path, monkeypatch):
     [
         ("dropout-tiny", {"perf/version_work.py", "perf/workloads.py", "src/loquent/pretrained/networks.py"}),
         ("blocks-scatter-vector", {"perf/references/redrawn_blocks.py", "src/loquent/adapters"}),
-        ("ppo-trl", {"perf/references/trl_ppo.py", "src/loquent/rollout", "src/loquent/models/actor.py"}),
+        (
+            "ppo-trl",
+            {"perf/references/trl_ppo.py", "src/loquent/core/rollout", "src/loquent/models/actor.py"},
+        ),
         ("wordle-act", {"perf/wordle.py", "perf/references/letter_flags.py"}),
         ("metric-rouge", {"perf/metrics.py", "perf/references/metric_loops.py"}),
     ],

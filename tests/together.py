@@ -120,7 +120,7 @@ def after_steps(backbones):
 
 def training(folder, rank, file, overrides, resume):
     """A whole run of a recipe."""
-    from loquent import recipes
+    from loquent.training import recipes
     from loquent.training.train import train
 
     train(recipes.load(file, overrides), folder / "run", progress=False, resume=resume)

@@ -13,7 +13,7 @@ from loquent.core.settings import setting
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.face import check, evaluate, load_run, play, task, train
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 
 __all__ = [
     "ActionSet",

@@ -64,9 +64,9 @@ def play(
     Raises:
         BadSetting: the task or an agent is something else. UnknownName: no such split, agent or seat.
     """
+    from loquent.core.rollout.loop import games
+    from loquent.core.rollout.loop import play as run
     from loquent.errors import UnknownName
-    from loquent.rollout.loop import games
-    from loquent.rollout.loop import play as run
     from loquent.training.evaluate import held_out
 
     require(learning, str, "learning", "the name of a seat")
@@ -103,9 +103,9 @@ def train(
     Raises:
         NotTrusted: a YAML file outside the current folder names code.
     """
-    from loquent.recipes import Imports, Recipe, load
-    from loquent.recipes.overrides import check_list
     from loquent.report import write_report
+    from loquent.training.recipes import Imports, Recipe, load
+    from loquent.training.recipes.overrides import check_list
     from loquent.training.train import train as run
 
     require(out, str | Path, "out", "the path of a folder for the run")
@@ -167,7 +167,7 @@ def evaluate(
 @naming_extras("loquent.check")
 def check(task: Task | str, *, episodes: int = 20) -> list[str]:
     """The laws of the task contract that a task breaks, in words; an empty list when it keeps all laws."""
-    from loquent.conformance.check import check as run
+    from loquent.bench.conformance.check import check as run
 
     return run(_task(task), episodes=episodes)
 

@@ -9,7 +9,7 @@ import pytest
 from loquent.core.seeding import Key, borrowed
 
 pytest.importorskip("stable_baselines3")
-features = pytest.importorskip("loquent.features")
+features = pytest.importorskip("loquent.pretrained.features")
 ANIMALS = (
     "ant",
     "bee",

@@ -19,6 +19,7 @@ from loquent.agents.scripted import Expert, Random
 from loquent.core.agent import Answer
 from loquent.core.live import Live
 from loquent.core.metric import Measured
+from loquent.core.rollout.loop import Game, play
 from loquent.core.spaces import AnyText
 from loquent.core.values import Record
 from loquent.errors import (
@@ -30,9 +31,8 @@ from loquent.errors import (
     InvalidAction,
     UnknownName,
 )
-from loquent.features.token_view import END, TokenView
+from loquent.pretrained.features.token_view import END, TokenView
 from loquent.rewards import Term, TokenTerm, apply
-from loquent.rollout.loop import Game, play
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.wordle.task import Wordle
 from tracers import TRACERS

@@ -7,6 +7,7 @@ from loquent.adapters.gymnasium import Environment
 from loquent.adapters.table import Table
 from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.metric import Context, Measured
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -15,7 +16,6 @@ from loquent.errors import BadCheckpoint, BadSetting
 from loquent.rewards import Counting, Learner, build
 from loquent.rewards.learner import of_run
 from loquent.rewards.terms import Term
-from loquent.rollout.loop import games, play
 from tracers.echo import Echo
 
 

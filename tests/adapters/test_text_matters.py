@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from loquent import recipes
 from loquent.core.seeding import Key
+from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.run import load_run
 from loquent.training.train import train

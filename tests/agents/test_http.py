@@ -13,9 +13,9 @@ from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
 from loquent.core.agent import Agent, make
 from loquent.core.guards.attempts import Attempts, Failed
+from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from tracers.echo import Echo
 from tracers.interview import Interview

@@ -13,10 +13,10 @@ from loquent.agents.http import HttpOptions
 from loquent.core.actions import Texts
 from loquent.core.agent import make
 from loquent.core.episode import TASK, Turn
+from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.core.task import Observation
 from loquent.errors import BadSetting, BrokenAgent
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from tracers.echo import Echo
 

@@ -16,10 +16,10 @@ from loquent.agents.exact import Exact
 from loquent.cli import main as cli
 from loquent.core.agent import make
 from loquent.core.episode import TASK
+from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.models.format.names import Chat, Plain
-from loquent.rollout.loop import games, play
 from loquent.training import by_name
 from loquent.training.run import load_run
 

@@ -10,10 +10,10 @@ from loquent.agents.scripted import Expert
 from loquent.core import episode
 from loquent.core.agent import Agent
 from loquent.core.live import Live
+from loquent.core.rollout.loop import Game, games, play, replay
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import PlayerLeft
-from loquent.rollout.loop import Game, games, play, replay
 from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
 from loquent.tasks.tagging.task import Tagging

@@ -8,6 +8,7 @@ from loquent.agents.language_model import LanguageModelAgent, before_first
 from loquent.core.actions import Texts, bitset
 from loquent.core.agent import Agent, Question
 from loquent.core.episode import TASK, Turn
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
@@ -18,7 +19,6 @@ from loquent.models.format.names import Plain
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import build, load
-from loquent.rollout.loop import games, play
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 WORDS = ("crane", "slate", "crate", "plumb", "fjord", "the end")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pytest
 
 import loquent
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.core import episode, registry
 from loquent.core.agent import Answer, make
@@ -14,6 +13,7 @@ from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
 from loquent.tasks.wordle.task import Wordle, WordleOptions
+from loquent.training import recipes
 
 TASK = Wordle(WordleOptions(limit=10))
 

@@ -9,8 +9,8 @@ from loquent.agents.replay import Replay
 from loquent.agents.scripted import Random
 from loquent.core.agent import Answer
 from loquent.core.episode import Tokens, Turn
+from loquent.core.rollout.loop import games, play
 from loquent.errors import BrokenAgent
-from loquent.rollout.loop import games, play
 from tracers import TRACERS
 from tracers.echo import Echo
 from tracers.guess import Guess

@@ -8,8 +8,8 @@ import pytest
 from loquent.agents.scripted import WORDS, Expert, Random
 from loquent.core.agent import Agent
 from loquent.core.live import Live
+from loquent.core.rollout.loop import games, play
 from loquent.errors import BrokenAgent
-from loquent.rollout.loop import games, play
 from tracers import TRACERS
 from tracers.echo import Echo
 from tracers.guess import Guess

@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from loquent import recipes
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Step, Task
 from loquent.models.asking.actor import AskingActor
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
 
 TOGETHER = 64

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, decoders, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from loquent.core.agent import Answer
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
@@ -19,7 +20,6 @@ from loquent.models.format.ilql import MARKERS
 from loquent.models.format.names import Ilql
 from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import LanguageModel, hidden
-from loquent.rollout.loop import games, play
 
 GAMMA = 0.99
 WORDS = "abdeoz"  # z is never said

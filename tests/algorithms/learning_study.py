@@ -85,7 +85,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 def recipe(name: str, task: str, folder: Path, **sections: Any) -> Any:
     """A recipe on the texts of a task."""
-    from loquent import recipes
+    from loquent.training import recipes
 
     shape = TASKS[task]
     content = {

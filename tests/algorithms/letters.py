@@ -10,6 +10,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
@@ -19,7 +20,6 @@ from loquent.models.format.names import Plain
 from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.pretrained import LanguageModel
-from loquent.rollout.loop import games, play
 
 LETTERS = "abcdefgh"
 END = "<|end|>"

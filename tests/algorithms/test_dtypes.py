@@ -13,18 +13,18 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.core import episode, registry
+from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint
 from loquent.files.run_folder import RunFolder
 from loquent.models.values.perturb import added
 from loquent.pretrained import DTYPES
 from loquent.pretrained.learning import optimization
-from loquent.rollout.loop import games, play
+from loquent.training import recipes
 from loquent.training.checkpoint import load
 from loquent.training.train import train
 from states import same

@@ -15,10 +15,10 @@ from loquent.agents.scripted import Expert, Random
 from loquent.algorithms.policy_gradient.on_policy import divergence
 from loquent.core import registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.models.tokens.batch import token_batch
-from loquent.recipes.sections import ModelSettings
-from loquent.rollout.loop import games, play
+from loquent.training.recipes.sections import ModelSettings
 
 STEPS = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2}
 ON_POLICY = {

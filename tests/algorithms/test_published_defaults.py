@@ -9,9 +9,9 @@ import defaults_page as page
 import pytest
 import yaml
 
-from loquent import recipes
 from loquent.core import registry
 from loquent.errors import BadSetting
+from loquent.training import recipes
 
 CONFIGS = Path(__file__).resolve().parents[3] / "shared" / "data" / "rl4lms_configs"
 OF_RL4LMS = {

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import killed
-from loquent import recipes
 from loquent.algorithms.asking.a2c import QAA2C, Commands
 from loquent.models.asking.heads import Scores
 from loquent.models.tokens.turns import turn_batch
+from loquent.training import recipes
 from loquent.training.trainer import Trainer
 from states import difference, same
 

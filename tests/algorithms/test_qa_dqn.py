@@ -8,7 +8,6 @@ from statistics import median
 import pytest
 
 import killed
-from loquent import recipes
 from loquent.algorithms.asking.episodes import stops_of
 from loquent.algorithms.asking.replay import ENDED
 from loquent.algorithms.asking.settings import A2CSettings, DQNSettings
@@ -19,7 +18,7 @@ from loquent.files.run_folder import RunFolder
 from loquent.models.asking.heads import Rows
 from loquent.models.asking.network import Network
 from loquent.models.asking.noisy import Noisy
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.estimate import estimate
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.trainer import Trainer

@@ -11,12 +11,11 @@ import torch
 
 import loquent
 import small_encoder
-from loquent import recipes
 from loquent.algorithms.sb3 import learners, settings
 from loquent.core.options import dump
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadSetting, MissingExtra
-from loquent.training import checkpoint, policies
+from loquent.training import checkpoint, policies, recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer

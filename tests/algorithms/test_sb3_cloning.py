@@ -9,9 +9,8 @@ import shutil
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.errors import BadSetting
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from states import same

@@ -10,10 +10,9 @@ import random
 import pytest
 
 import killed
-from loquent import recipes
 from loquent.errors import BadCheckpoint
 from loquent.files.run_folder import RunFolder
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
 from states import at, difference, goes_on, is_in, leaves, put, same, without
 

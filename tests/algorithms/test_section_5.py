@@ -13,9 +13,9 @@ import torch
 
 from loquent.agents.scripted import Expert
 from loquent.algorithms.value_learning import value_losses as losses
+from loquent.core.rollout.forks import adversarial
+from loquent.core.rollout.loop import games
 from loquent.data.ranking import branch_pairs
-from loquent.rollout.forks import adversarial
-from loquent.rollout.loop import games
 from loquent.tasks.wordle.experts import Repeat, half
 from loquent.tasks.wordle.task import Wordle
 

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.agents.turns import StopForcing, TurnAgent
 from loquent.algorithms.policy_gradient.turn_ppo import Config, TurnPPO, advantages, by_episode
 from loquent.core import episode
 from loquent.core.actions import Texts, bitset
 from loquent.core.algorithm import step_size
 from loquent.core.options import dump
+from loquent.core.rollout.loop import games, play, replay
 from loquent.core.seeding import Key
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.tokens.turns import turn_batch
 from loquent.models.turns.scored import Legality, ScoredTurns
-from loquent.rollout.loop import games, play, replay
+from loquent.training import recipes
 from loquent.training.experience import summary as rollout_summary
 from loquent.training.trainer import Trainer
 

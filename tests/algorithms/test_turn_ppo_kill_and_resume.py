@@ -8,9 +8,8 @@ import pytest
 
 import killed
 import small_encoder
-from loquent import recipes
 from loquent.files.run_folder import RunFolder
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
 from states import at, difference, goes_on, is_in, leaves, put, same, without
 

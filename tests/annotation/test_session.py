@@ -8,13 +8,12 @@ import shutil
 import pytest
 import torch
 
-from loquent import recipes
-from loquent.annotation.session import Effort, Session
+from loquent.bench.annotation.session import Effort, Session
 from loquent.core.options import dump
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.files import atomic
 from loquent.files.run_folder import RunFolder
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 
 pytest.importorskip("stable_baselines3")
 

@@ -7,7 +7,7 @@ import warnings
 import pytest
 from test_session import annotated, begun, state, written
 
-from loquent.annotation.session import Session
+from loquent.bench.annotation.session import Session
 from loquent.errors import LoquentError
 from loquent.files import manifest
 

@@ -13,7 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from loquent.preferences.plots import Axis, Line, plot
+from loquent.bench.preferences.plots import Axis, Line, plot
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 TABLES = ("Figure 4: target KL on IMDB", "Table 7: data budget on IMDB")

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from loquent import recipes
 from loquent.bench import seeds
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
+from loquent.training import recipes
 from loquent.training.run import Run
 
 SMALL = ["task.limit=60", "training.checkpoint_every=1"]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from loquent import recipes
 from loquent.bench import jobs, published, results
 from loquent.bench import suite as suites
 from loquent.errors import BadSetting, UnknownName
-from loquent.recipes import kinds
+from loquent.training import recipes
+from loquent.training.recipes import kinds
 
 
 def planned(suite, profile="cpu", seeds=2, overrides=()):
@@ -157,7 +157,7 @@ def test_mistakes_that_only_planning_sees_name_the_entry(suite):
 def test_an_override_gives_a_setting_this_very_value(value):
     from loquent.core.options import Node, tree
     from loquent.core.values import frozen
-    from loquent.recipes.overrides import of_file, override
+    from loquent.training.recipes.overrides import of_file, override
 
     root = override(Node({}, "x", None), of_file({"a.b": tree(value, "suite", None)}))
     assert root.plain()["a"]["b"] == frozen(value)

@@ -12,10 +12,10 @@ from argparse import Namespace
 
 import pytest
 
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.cli.commands.annotate import _samples
 from loquent.core.options import dump
+from loquent.training import recipes
 
 pytest.importorskip("stable_baselines3")
 

@@ -12,7 +12,7 @@ import pytest
 
 from loquent.cli import main as cli
 from loquent.core import episode
-from loquent.datasets import journal
+from loquent.training.datasets import journal
 
 LINE = ["collect", "counting:Count", "--agent", "counting:Counter", "--episodes", "200", "--seed", "7"]
 

@@ -12,8 +12,8 @@ from loquent.agents.http import Http
 from loquent.cli import main as cli
 from loquent.core.episode import read
 from loquent.core.options import transport_options, without_transport
-from loquent.datasets import collection, journal
 from loquent.files.records import mark
+from loquent.training.datasets import collection, journal
 
 HALTING = '''
 import os
@@ -177,7 +177,8 @@ def test_what_decides_a_collection_is_looked_for_in_players_of_players_too():
 
 def test_the_transport_of_a_judge_is_no_part_of_a_task():
     import loquent
-    from loquent import Record, recipes
+    from loquent import Record
+    from loquent.training import recipes
 
     def judge(**options):
         return Record(kind="dialogue/remote", **{"model": "a", "url": "http://x", **options})
@@ -202,7 +203,7 @@ def test_the_transport_of_a_judge_is_no_part_of_a_task():
 
 
 def test_a_teacher_s_transport_is_no_part_of_a_recipe(folder):
-    from loquent import recipes
+    from loquent.training import recipes
 
     def fingerprint(teacher):
         return recipes.load("wordle_bc", [f"training.teacher={teacher}", "training.data=[]"]).fingerprint

@@ -142,7 +142,7 @@ def test_list_shows_every_registered_name(kind, capsys):
 
 
 def test_recipes_are_listed_in_groups_a_short_line_each(capsys):
-    from loquent import recipes
+    from loquent.training import recipes
 
     assert cli.main(["list", "recipes", "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
@@ -287,8 +287,8 @@ def test_only_the_recipe_is_required(command, capsys):
 
 
 def test_one_law_is_in_the_singular(monkeypatch, capsys):
+    from loquent.bench.conformance.check import Finding
     from loquent.cli.commands import check
-    from loquent.conformance.check import Finding
 
     found = [Finding("end", "Games end", looked="1 game"), Finding("rows", "Rows exist", ("none",))]
     monkeypatch.setattr(check, "findings", lambda task, episodes: found)

@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 import loquent
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.errors import BadSetting
+from loquent.training import recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
 

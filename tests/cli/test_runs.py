@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from loquent import recipes
 from loquent.bench import suite
 from loquent.cli import main as cli
 from loquent.core import episode
+from loquent.core.rollout.loop import games, play
 from loquent.files.run_folder import RunFolder
-from loquent.rollout.loop import games, play
+from loquent.training import recipes
 from loquent.training.evaluate import held_out
 from loquent.training.run import load_run
 from loquent.training.start import make_task
@@ -334,7 +334,7 @@ def test_show_writes_out_what_load_takes_back(tmp_path, capsys):
     assert cli.main(["show", "reviews_nlpo", "algorithm.top_p=0.5"]) == 0
     shown = capsys.readouterr().out
     (tmp_path / "mine.yaml").write_text(shown)
-    from loquent import recipes
+    from loquent.training import recipes
 
     assert (
         recipes.load(tmp_path / "mine.yaml").fingerprint
@@ -492,7 +492,7 @@ def test_the_methods_of_the_quickstart_are_compared_on_the_same_unseen_prompts()
 @pytest.mark.parametrize("name", ["a: b", "123", "1e5", "été # 'x' \"y\"", "x" * 300 + " " + "y" * 300])
 def test_a_folder_of_any_name_is_a_path_in_an_override(name):
     from loquent.core.options import tree
-    from loquent.recipes.overrides import of_file
+    from loquent.training.recipes.overrides import of_file
 
     path = of_file({"model.path": tree(name, "suite", None)})
     assert recipes.load("reviews_ppo", path).model.path == name

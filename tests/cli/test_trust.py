@@ -11,13 +11,12 @@ import pytest
 import yaml
 
 import loquent
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.core.guards import trust
 from loquent.core.options import parse
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, NotTrusted
-from loquent.training import run
+from loquent.training import recipes, run
 
 MODULE = """
 from pathlib import Path

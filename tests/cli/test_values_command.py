@@ -8,8 +8,8 @@ import pytest
 from loquent.agents.scripted import Random
 from loquent.cli import main as cli
 from loquent.core import episode
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
 
 pytest.importorskip("torch")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import loquent
-from loquent.conformance.check import LAWS, Finding, check, findings, report
-from loquent.conformance.walks import Bench, Tally
+from loquent.bench.conformance.check import LAWS, Finding, check, findings, report
+from loquent.bench.conformance.walks import Bench, Tally
 from loquent.errors import BadSetting, UnknownName
 from tracers.echo import Echo
 from tracers.guess import Guess

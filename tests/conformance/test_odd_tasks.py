@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from loquent.conformance.check import LAWS
-from loquent.conformance.walks import Bench, NotChecked, Tally
+from loquent.bench.conformance.check import LAWS
+from loquent.bench.conformance.walks import Bench, NotChecked, Tally
 from tracers.odd import BROKEN, CORRECT, Long
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import yaml
 
-from loquent import recipes
-from loquent.convert import rl4lms
+from loquent.cli.convert import rl4lms
+from loquent.training import recipes
 
 SAME = "(same in Loquent)"
 

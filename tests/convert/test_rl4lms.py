@@ -5,11 +5,10 @@ import sys
 import pytest
 
 import loquent
-from loquent import recipes
 from loquent.cli import main as cli
-from loquent.convert import rl4lms
-from loquent.convert import rl4lms_learning as learning
-from loquent.convert.source import Source
+from loquent.cli.convert import rl4lms
+from loquent.cli.convert import rl4lms_learning as learning
+from loquent.cli.convert.source import Source
 from loquent.core import registry
 from loquent.core.metric import Context, Samples
 from loquent.core.options import parse
@@ -17,6 +16,7 @@ from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.rewards import compose
+from loquent.training import recipes
 
 IMDB = """
 tokenizer: {model_name: lvwerra/gpt2-imdb, padding_side: left, truncation_side: left, pad_token_as_eos_token: True}

@@ -10,10 +10,10 @@ import key_table
 import pytest
 import yaml
 
-from loquent import recipes
 from loquent.cli import main as cli
-from loquent.convert import rl4lms
+from loquent.cli.convert import rl4lms
 from loquent.errors import BadSetting
+from loquent.training import recipes
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 ORIGINALS = Path(__file__).resolve().parents[3] / "shared" / "data" / "rl4lms_configs"

@@ -4,11 +4,11 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from loquent import recipes
 from loquent.algorithms.sb3.settings import A2CSettings, CloningSettings, DoubleDQNSettings, arguments
 from loquent.core import registry
 from loquent.core.algorithm import Algorithm, AlgorithmConfig, Playing, TurnAlgorithm
 from loquent.errors import BadSetting
+from loquent.training import recipes
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loquent.conformance.check import LAWS, check, findings
+from loquent.bench.conformance.check import LAWS, check, findings
 from loquent.core import registry
 from tracers import TRACERS
 from tracers.twins import TWINS, SlotsGuess

@@ -18,11 +18,11 @@ from loquent.data import readers
 from loquent.data.arrow import read_datasets, read_parquet, write_datasets
 from loquent.data.minari import read_minari, write_minari
 from loquent.errors import BadRow, BadSetting, LoquentError
-from loquent.features import files
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.sentiment import lexicon
 from loquent.metrics.sentiment.classifier import Classifier
 from loquent.models.asking import lexicon as asking
+from loquent.pretrained.features import files
 
 EPISODE = Episode("t-v1", "r", "train", 0, 0, (Turn("task", "go", to="agent"), Turn("agent", "x")), "end")
 

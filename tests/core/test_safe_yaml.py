@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import loquent
-from loquent import recipes
 from loquent.bench import suite
-from loquent.convert import rl4lms
+from loquent.cli.convert import rl4lms
 from loquent.core.guards import safe_yaml
 from loquent.core.options import COMMAND_LINE, dump, parse
 from loquent.errors import BadSetting, LoquentError
 from loquent.report.runs import ReportedRun
+from loquent.training import recipes
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from loquent.adapters.gymnasium import Environment
-from loquent.conformance.check import findings
+from loquent.bench.conformance.check import findings
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record

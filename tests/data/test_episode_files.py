@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from loquent.agents.scripted import Random
 from loquent.core import episode
 from loquent.core.episode import Episode, Turn, to_json
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.data.episodes import DATASETS, FORMS, JSONL, MINARI, PARQUET, form_of, read, write
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.rollout.loop import games, play
 from tracers import TRACERS
 
 WEIGHTS = Record(guess=1.0, half=0.5)

@@ -13,12 +13,12 @@ from loquent.cli.commands.printed import scores
 from loquent.core import logged
 from loquent.core.agent import Answer
 from loquent.core.metric import Measured
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.data import outcomes
 from loquent.errors import BadSetting, BrokenTask
-from loquent.rollout.loop import games, play
 from loquent.statistics.intervals import student
 from loquent.tasks.wordle.task import Wordle
 from loquent.training.evaluate import evaluate_agent

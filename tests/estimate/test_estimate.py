@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_folder import RunFolder
+from loquent.training import recipes
 
 torch = pytest.importorskip("torch")
 
@@ -34,7 +34,7 @@ RUN = [
 SCRIPT = """
 import re, sys
 from pathlib import Path
-from loquent import recipes as recipe
+from loquent.training import recipes as recipe
 from loquent.training.train import train
 train(recipe.load(sys.argv[1], sys.argv[3:]), sys.argv[2], progress=False)
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024)
@@ -120,7 +120,7 @@ def test_more_episodes_and_updates_take_more(monkeypatch):
 
 
 def test_what_is_saved_for_a_backward_pass_is_counted():
-    from loquent.machine.memory import Saved
+    from loquent.files.machine.memory import Saved
 
     weight, x = torch.ones(8, 8, requires_grad=True), torch.ones(4, 8, requires_grad=True)
     with Saved(frozenset([weight.untyped_storage().data_ptr()])) as saved:
@@ -246,7 +246,7 @@ def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no peak that can be forgotten")
 def test_the_peak_of_resident_memory_is_measured_again_after_it_is_forgotten():
-    from loquent.machine.memory import forget_peak, peak_rss, rss
+    from loquent.files.machine.memory import forget_peak, peak_rss, rss
 
     assert forget_peak()
     before = peak_rss()

@@ -1,7 +1,7 @@
 """The estimate counts the vectors that TRPO holds, and measures its memory without repeated passes."""
 
-from loquent import recipes
 from loquent.algorithms.policy_gradient.trpo import TRPO
+from loquent.training import recipes
 from loquent.training.estimate import estimate
 from loquent.training.estimates import language_models
 

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from loquent import recipes
 from loquent.errors import BadSetting, MissingExtra
 from loquent.files import trackers
 from loquent.files.trackers import Started, Trackers
+from loquent.training import recipes
 from loquent.training.train import train
 
 LINES = [

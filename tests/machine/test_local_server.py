@@ -29,7 +29,7 @@ HELD = {
 SERVE = """
 import sys
 from loquent.cli.main import main
-from loquent.machine import local_server
+from loquent.files.machine import local_server
 local_server.PATIENCE = 1.0
 sys.exit(main(["serve", "dialogue", "--port", "0"]))
 """

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from loquent.machine import network
+from loquent.files.machine import network
 
 NOWHERE = "http://127.0.0.1:9"  # no server is at the port of `discard`
 MODEL = """

@@ -8,14 +8,13 @@ import torch
 from safetensors.torch import load_file
 
 import together
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.core import episode
+from loquent.core.rollout.loop import games, play
 from loquent.errors import BadSetting
-from loquent.machine import parallel
-from loquent.rollout.loop import games, play
+from loquent.files.machine import parallel
 from loquent.tasks.wordle.task import Wordle
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
@@ -128,7 +127,7 @@ def resumes_to_the_bit(two, given, overrides):
 
 
 def test_more_processes_than_rows_are_refused(given, tmp_path, monkeypatch):
-    monkeypatch.setattr("loquent.machine.parallel.size", lambda: 5)
+    monkeypatch.setattr("loquent.files.machine.parallel.size", lambda: 5)
     with pytest.raises(BadSetting, match=r"at least the 5 processes"):
         Trainer(recipes.load(given))
     with pytest.raises(

@@ -8,7 +8,6 @@ import torch
 from transformers import ViltConfig, ViltModel
 
 import small_encoder
-from loquent import recipes
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel, BadSetting
 from loquent.models.turns.pictures import patches
@@ -16,6 +15,7 @@ from loquent.models.turns.sentences import Words
 from loquent.models.turns.settings import NetworkSettings
 from loquent.models.turns.vilt import scaled
 from loquent.models.turns.words import UNKNOWN, Pieces, Vocabulary, words
+from loquent.training import recipes
 from loquent.training.trainer import Trainer
 
 TRAINING = {"updates": 1, "episodes": 4, "evaluate_every": 0, "final_episodes": 2}

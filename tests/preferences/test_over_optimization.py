@@ -5,9 +5,9 @@ import math
 
 import pytest
 
+from loquent.bench.preferences import over_optimization, pairs
+from loquent.bench.preferences.over_optimization import Point
 from loquent.core.episode import TASK, Episode, Turn
-from loquent.preferences import over_optimization, pairs
-from loquent.preferences.over_optimization import Point
 
 
 def spoken(row, number, text):

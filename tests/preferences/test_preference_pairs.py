@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from loquent.bench.preferences import pairs
 from loquent.errors import BadRow, BadSetting
-from loquent.preferences import pairs
 
 LINE = {
     "item": "r0",

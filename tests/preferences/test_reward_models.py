@@ -9,16 +9,16 @@ import torch
 
 from library_dropout import LibraryDropout
 from loquent import pretrained
+from loquent.bench.preferences import checkpoint, losses, training
+from loquent.bench.preferences.measuring import Scored, quality
+from loquent.bench.preferences.pairs import Pair, Pairs
+from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.cli import main as cli
 from loquent.core.metric import Context, Samples
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.errors import AnotherRun, BadCheckpoint, BadModel, BadSetting
 from loquent.metrics.semantic.preference_model import preference_model
-from loquent.preferences import checkpoint, losses, training
-from loquent.preferences.measuring import Scored, quality
-from loquent.preferences.pairs import Pair, Pairs
-from loquent.preferences.settings import RewardModelSettings
 from loquent.pretrained.forward import dropout
 
 TINY = RewardModelSettings(

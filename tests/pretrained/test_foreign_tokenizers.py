@@ -13,10 +13,10 @@ from loquent.core.guards import tokenizer_files
 from loquent.core.guards.tokenizer_worker import Refused, check, check_pattern, growth
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
-from loquent.features import BytePair
 from loquent.models.turns.words import Pieces
 from loquent.pretrained import likelihood
 from loquent.pretrained.classifier import ClassifierNetwork
+from loquent.pretrained.features import BytePair
 
 
 @pytest.fixture(scope="module")

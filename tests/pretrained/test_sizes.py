@@ -10,7 +10,7 @@ import transformers
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, NotEnoughMemory
-from loquent.machine import memory
+from loquent.files.machine import memory
 from loquent.pretrained import sizes
 
 CPU = torch.device("cpu")

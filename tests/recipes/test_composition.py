@@ -2,9 +2,9 @@
 
 import pytest
 
-from loquent import recipes
 from loquent.errors import BadSetting
-from loquent.recipes import building, composition, layers, pages
+from loquent.training import recipes
+from loquent.training.recipes import building, composition, layers, pages
 
 PLUMS = """
 task: {kind: generation, dataset: commongen}

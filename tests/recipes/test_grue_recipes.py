@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.bench.evidence import played
 from loquent.files.run_folder import RunFolder
+from loquent.training import recipes
 from loquent.training.train import train
 
 TASKS = ("cnn_daily_mail", "commongen", "daily_dialog", "imdb", "iwslt2017", "narrative_qa", "totto", "wmt16")

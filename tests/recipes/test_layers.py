@@ -2,8 +2,8 @@
 
 import pytest
 
-from loquent import recipes
 from loquent.errors import BadSetting, UnknownName
+from loquent.training import recipes
 
 BASE = """
 task: {kind: generation, dataset: commongen, limit: 50}

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from loquent import recipes
 from loquent.core.metric import Context, Samples
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.rewards import compose
+from loquent.training import recipes
 from loquent.training.metrics import build_metrics
 
 OWN = '''

@@ -8,11 +8,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loquent import recipes
 from loquent.core.options import Node, dump, fill, parse
 from loquent.core.settings import Remark, setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
+from loquent.training import recipes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

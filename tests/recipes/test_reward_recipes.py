@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from loquent import recipes
 from loquent.report import write_report
+from loquent.training import recipes
 from loquent.training.train import train
 
 SMALL = [

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from loquent import recipes
+from loquent.training import recipes
 from loquent.training.train import train
 
 SMALL = [

@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.core import episode, registry
-from loquent.rollout.loop import games, play
+from loquent.core.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
+from loquent.training import recipes
 from loquent.training.trainer import Trainer
 
 SMALL = (

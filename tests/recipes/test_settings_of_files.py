@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from loquent import recipes
 from loquent.bench import suite as suites
 from loquent.bench.jobs import plan
 from loquent.core import options
 from loquent.errors import LoquentError, NotTrusted
 from loquent.files import atomic
-from loquent.recipes.overrides import of_file
+from loquent.training import recipes
+from loquent.training.recipes.overrides import of_file
 
 BAIT = "loquent_bait_of_the_gate"
 RECIPE = "task: {{kind: generation}}\nalgorithm: {{kind: ppo}}\nprofiles: {{cpu: {{{key}: {value}}}}}\n"

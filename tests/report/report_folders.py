@@ -7,12 +7,12 @@ import math
 
 import yaml
 
-from loquent import recipes
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.core.values import Record
 from loquent.files import manifest
-from loquent.machine.version import RUN_FORMAT
+from loquent.files.machine.version import RUN_FORMAT
+from loquent.training import recipes
 
 HOSTILE = "</p><script>document.title='owned'</script><img src=http://198.51.100.7/x onerror=alert(1)>"
 HOSTILE += " \x1b[31m \x00 \ud800 \u202eevil\u202c ]]> &amp; \"'"

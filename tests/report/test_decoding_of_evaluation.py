@@ -6,7 +6,7 @@ import json
 import pytest
 from report_folders import run as reported
 
-from loquent import load_run, recipes
+from loquent import load_run
 from loquent.agents.asking import Asker
 from loquent.agents.http import Http
 from loquent.agents.http_options import HttpOptions
@@ -23,6 +23,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.report.groups import read
 from loquent.report.page import html
 from loquent.tasks.wordle.task import Wordle
+from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.loop import TrainingLoop
 from loquent.training.train import train

@@ -9,13 +9,13 @@ import report_folders as made
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent import recipes
 from loquent.core.values import EMPTY
 from loquent.files import manifest
 from loquent.report import watch
 from loquent.report.divergence import Fall, diverging, width
 from loquent.report.groups import read
 from loquent.report.page import html
+from loquent.training import recipes
 
 UPDATES = [2, 4, 6, 8, 10, 12]
 RISING = [0.1, 0.3, 0.5, 0.6, 0.7, 0.75]

@@ -8,10 +8,10 @@ import pytest
 import watch_study
 from watch_study import History, rates
 
-from loquent import recipes
 from loquent.report import watch
 from loquent.report.ceiling import ceiling
 from loquent.report.divergence import diverging
+from loquent.training import recipes
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = RESULTS.parent / "reward-hacking.md"

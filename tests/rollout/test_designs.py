@@ -10,10 +10,10 @@ from loquent.agents.scripted import Expert, Random
 from loquent.core import episode as files
 from loquent.core.agent import Answer
 from loquent.core.live import Live
+from loquent.core.rollout.forks import COMPANIONS, adversarial, branching, states
+from loquent.core.rollout.loop import Game, games, play, play_out, replay
 from loquent.core.values import Record
 from loquent.data.ranking import branch_pairs, initial_pairs
-from loquent.rollout.forks import COMPANIONS, adversarial, branching, states
-from loquent.rollout.loop import Game, games, play, play_out, replay
 from loquent.tasks.wordle.experts import half
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from tracers import TRACERS

@@ -12,10 +12,10 @@ from loquent.core import episode
 from loquent.core.agent import Answer
 from loquent.core.episode import Tokens
 from loquent.core.live import Live
+from loquent.core.rollout.loop import Game, games, play, replay, stream
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent, EpisodeOver, LoquentError
-from loquent.rollout.loop import Game, games, play, replay, stream
 from tracers import TRACERS
 from tracers.echo import Echo
 from tracers.guess import Guess

@@ -6,8 +6,8 @@ import json
 import pytest
 from test_filled_sheets import run
 
+from loquent.bench.study import sheets
 from loquent.cli import main as cli
-from loquent.study import sheets
 
 
 def cells(folder, name="sheet-1.csv", column="answer"):

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from loquent.bench.study import filled, judgements, sheets
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.errors import BadRow, BadSetting, LoquentError
-from loquent.study import filled, judgements, sheets
 
 
 def run(folder, answer, prompts=("prompt 0", "prompt 1")):

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
+from loquent.bench.study import filled, judgements, page, sheets
+from loquent.bench.study.judgements import Judgements, Preference, Rating
+from loquent.bench.study.summary import study
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.statistics.resampling import Resampling
-from loquent.study import filled, judgements, page, sheets
-from loquent.study.judgements import Judgements, Preference, Rating
-from loquent.study.summary import study
 
 pytest.importorskip("scipy")
 QUICK = Resampling(resamples=200)

@@ -11,7 +11,7 @@ import pytest
 import loquent
 from loquent.agents.scripted import Expert
 from loquent.core import episode, registry
-from loquent.rollout.loop import replay
+from loquent.core.rollout.loop import replay
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.metrics import higher_is_better
 

@@ -4,9 +4,9 @@ import pytest
 
 from loquent.agents.scripted import Expert, Random
 from loquent.core import registry
+from loquent.core.rollout.loop import games, play, rebuild
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.rollout.loop import games, play, rebuild
 from loquent.tasks.blocks.task import Blocks
 from loquent.tasks.comments.task import Comments
 from loquent.tasks.dialogue.sources.builtin import scene_of

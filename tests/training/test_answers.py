@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.core.seeding import Key
 from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadSetting
 from loquent.models.tokens.batch import cat, token_batch
+from loquent.training import recipes
 from loquent.training.experience.summary import within_rows
 from loquent.training.train import train
 from loquent.training.trainer import Trainer

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.algorithms.policy_gradient.compared import episodes_of
+from loquent.training import recipes
 from loquent.training.trainer import Trainer
 
 WORDLE = (

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import loquent
-from loquent import recipes
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
+from loquent.training import recipes
 from loquent.training.extending import extended
 from loquent.training.identity import data_digest
 from loquent.training.run import load_run

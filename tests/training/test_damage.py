@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.errors import LoquentError
 from loquent.files import manifest
 from loquent.files.run_folder import RunFolder
 from loquent.report import write_report
+from loquent.training import recipes
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.resuming import Resumption, newest_policy
 from loquent.training.run import load_run

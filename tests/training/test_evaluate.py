@@ -7,9 +7,9 @@ import pytest
 
 from loquent.core import registry
 from loquent.core.metric import Context, Measured
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.rollout.loop import games, play
 from loquent.training.evaluate import measure
 from loquent.training.metrics import build_metrics, higher_is_better, owners
 from tracers.echo import Echo

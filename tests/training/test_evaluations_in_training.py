@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from loquent import recipes
 from loquent.bench import jobs
 from loquent.bench import suite as suites
 from loquent.errors import BadCheckpoint
 from loquent.report import watch, write_report
 from loquent.report.divergence import FEWEST
 from loquent.report.groups import read
+from loquent.training import recipes
 from loquent.training.train import train
 
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from loquent import recipes
 from loquent.algorithms.policy_gradient.ppo import PPO
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
 from loquent.report import write_report
+from loquent.training import recipes
 from loquent.training.estimate import estimate
 from loquent.training.experience.source import BUILT_IN, Experience, experience_of
 from loquent.training.experience.tokens import PlayedTokens

@@ -5,16 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.bench.seeds import train_seeds
 from loquent.cli import main as cli
 from loquent.core import episode, registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
+from loquent.core.rollout.loop import games, play
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
-from loquent.rollout.loop import games, play
-from loquent.training import identity
+from loquent.training import identity, recipes
 from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train

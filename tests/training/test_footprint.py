@@ -7,7 +7,7 @@ from test_extending import recipe_of, recorded, results  # noqa: F401  # a fixtu
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
-from loquent.machine.memory import Saved
+from loquent.files.machine.memory import Saved
 from loquent.pretrained.footprint import mix, products, recompute
 from loquent.training.extending import extended
 from loquent.training.run import load_run

@@ -14,11 +14,10 @@ import pytest
 import torch
 
 import killed
-from loquent import recipes
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
 from loquent.files.run_folder import RunFolder
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from states import at, difference, goes_on, is_in, leaves, put, same, without

@@ -10,9 +10,8 @@ import pytest
 import test_kill_and_resume as house
 
 import killed
-from loquent import recipes
 from loquent.files.run_folder import RunFolder
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
 
 LEARNERS = {

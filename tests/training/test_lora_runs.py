@@ -6,7 +6,7 @@ import pytest
 import torch
 from test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
-from loquent import pretrained, recipes
+from loquent import pretrained
 from loquent.agents.exact import Exact
 from loquent.cli import main as cli
 from loquent.core import registry
@@ -15,7 +15,7 @@ from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadModel, BadSetting
 from loquent.files import names, tensor_tree
 from loquent.pretrained import lora
-from loquent.training import checkpoint, policies
+from loquent.training import checkpoint, policies, recipes
 from loquent.training.estimate import estimate
 from loquent.training.extending import extended
 from loquent.training.run import load_run
@@ -237,7 +237,7 @@ def test_values_with_adapters_of_their_own_are_refused(recorded, base):  # noqa:
 
 
 def test_the_recipe_is_read_back_and_settings_are_described(base):
-    from loquent.recipes.describing import describe
+    from loquent.training.recipes.describing import describe
 
     recipe = adapted("ppo", None, base)
     assert recipe.resolved()["model"]["lora"] == {"rank": 2, "alpha": 4.0, "dropout": 0.0, "targets": []}

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from loquent import recipes
 from loquent.tasks.wordle.experts import random
+from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.start import make_task
 from loquent.training.train import train

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 import loquent
-from loquent import recipes
 from loquent.cli.commands.printed import estimated
 from loquent.cli.main import main
 from loquent.core.settings import Remark
 from loquent.errors import NotEnoughMemory, in_words, is_memory_error
-from loquent.machine import memory
+from loquent.files.machine import memory
+from loquent.training import recipes
 from loquent.training.estimates import needs
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.trainer import Trainer

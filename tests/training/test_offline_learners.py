@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.core import episode, registry
-from loquent.rollout.loop import games, play
+from loquent.core.rollout.loop import games, play
+from loquent.training import recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
 

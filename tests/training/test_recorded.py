@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from loquent import recipes
 from loquent.agents.scripted import Random
 from loquent.core import episode
+from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.data.filters import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
+from loquent.training import recipes
 from loquent.training.recorded.recording import digest_of
 from loquent.training.train import train
 from loquent.training.trainer import Trainer

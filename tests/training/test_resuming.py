@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from loquent import recipes
 from loquent.core.settings import Remark
 from loquent.errors import AnotherRun, BadCheckpoint
 from loquent.files import tensor_files
 from loquent.files.run_folder import RunFolder
-from loquent.training import checkpoint, policies, resuming
+from loquent.training import checkpoint, policies, recipes, resuming
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.run import load_run
 from loquent.training.train import train

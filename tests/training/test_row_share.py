@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import share
 from loquent.errors import BadSetting
+from loquent.training import recipes
 from loquent.training.trainer import Trainer
 
 SMALL = (

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 
 import loquent
-from loquent import recipes
 from loquent.cli import main as cli
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadReward, BadSetting
 from loquent.files.run_folder import RunFolder
+from loquent.training import recipes
 from loquent.training.checkpoint import load
 from loquent.training.train import train
 from loquent.training.trainer import Trainer

@@ -17,7 +17,7 @@ from loquent.adapters.table import Table
 from loquent.core.actions import ActionSet
 from loquent.core.task import Observation
 from loquent.errors import LoquentError
-from loquent.features.views import View
+from loquent.pretrained.features.views import View
 
 
 class Games(VecEnv):

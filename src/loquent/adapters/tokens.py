@@ -14,8 +14,8 @@ from gymnasium import spaces
 
 from loquent.core.guards import json_files, tokenizer_files
 from loquent.errors import BadModel
-from loquent.features import token_view
-from loquent.features.token_view import Arrays, TokenView
+from loquent.pretrained.features import token_view
+from loquent.pretrained.features.token_view import Arrays, TokenView
 
 USUAL_ENDS = ("<|end|>", "<|endoftext|>", "</s>", "<eos>", "<|im_end|>")
 

@@ -14,11 +14,11 @@ from loquent.core.task import Task
 from loquent.core.values import Record
 from loquent.data.filters import best
 from loquent.data.outcomes import mean_and_error
-from loquent.datasets import collection, designed
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, manifest
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 from loquent.training import by_name
+from loquent.training.datasets import collection, designed
 
 FIGURES = "set.json"  # the file in the set's folder
 DECILE = 0.1

@@ -20,7 +20,7 @@ from loquent.bench.jobs import Job
 from loquent.bench.sets import SetJob
 from loquent.bench.work import Outcome, finished, make
 from loquent.core.guards.terminal import guard
-from loquent.machine import memory
+from loquent.files.machine import memory
 from loquent.pretrained import devices
 
 Report = Callable[[Job | SetJob, Outcome], None]

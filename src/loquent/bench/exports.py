@@ -20,7 +20,7 @@ from loquent.bench.pages import (
 )
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 from loquent.report.groups import bounded
 from loquent.statistics.intervals import Interval
 

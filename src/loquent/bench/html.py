@@ -12,7 +12,7 @@ from loquent.bench.evidence.stopping import HEADS
 from loquent.bench.evidence.tallies import means
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 from loquent.report.ceiling import limits
 from loquent.report.charts import ChartIds, Curve, Dot, curves, dots, legend, safe
 from loquent.statistics.intervals import Interval

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from loquent import recipes
 from loquent.bench import sets
 from loquent.bench.ranking import Rank
 from loquent.bench.sets import SetJob
@@ -16,8 +15,9 @@ from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, insi
 from loquent.core.options import COMMAND_LINE, SUITE, Node, without_transport
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted, UnknownName
-from loquent.recipes import Recipe
-from loquent.recipes.overrides import Override, of_file
+from loquent.training import recipes
+from loquent.training.recipes import Recipe
+from loquent.training.recipes.overrides import Override, of_file
 
 SMOKE_EPISODES = 20  # games of a set under the profile smoke
 

@@ -30,7 +30,7 @@ from loquent.bench.evidence.texts import (
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Table
 from loquent.files import final_evaluation
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 from loquent.statistics import two_way
 from loquent.statistics.intervals import LEVEL
 from loquent.statistics.tables import ARROWS, number, text_table

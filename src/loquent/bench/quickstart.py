@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent import recipes
 from loquent.bench import crew, jobs, runner
 from loquent.bench import suite as suites
 from loquent.bench.jobs import Plan
@@ -25,8 +24,9 @@ from loquent.bench.work import Outcome
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, final_evaluation
-from loquent.recipes import Recipe
 from loquent.statistics import tables
+from loquent.training import recipes
+from loquent.training.recipes import Recipe
 from loquent.training.start import load_language, make_task
 
 BASE = "base"

@@ -7,14 +7,14 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from loquent import recipes
 from loquent.core import logged
 from loquent.core.guards import json_files, trust
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic, final_evaluation, names, saved_state
 from loquent.files.run_folder import RunFolder
-from loquent.recipes import Recipe
 from loquent.statistics import tables
+from loquent.training import recipes
+from loquent.training.recipes import Recipe
 from loquent.training.run import Run
 from loquent.training.train import train
 

@@ -17,10 +17,10 @@ from typing import Any
 from loquent.core.options import COMMAND_LINE, Node, fill, parse
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import Record, digest, frozen, plain
-from loquent.datasets import designed
 from loquent.errors import BadSetting
 from loquent.files import names
-from loquent.recipes import Recipe
+from loquent.training.datasets import designed
+from loquent.training.recipes import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)

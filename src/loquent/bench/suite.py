@@ -14,7 +14,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from loquent import recipes as recipe
 from loquent.bench.sets import Data, Ranking
 from loquent.bench.suite_schema import (
     ANY,
@@ -36,6 +35,7 @@ from loquent.core.guards import trust
 from loquent.core.options import Node, fill, read, unknown
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting, UnknownName
+from loquent.training import recipes as recipe
 
 FOLDER = resources.files("loquent.bench") / "suites"
 NAME = re.compile(r"[\w][\w.+=-]*")

@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 
-from loquent import recipes
 from loquent.bench import collecting, ranking
 from loquent.bench.evidence import played, stopping
 from loquent.bench.evidence.played import Played
@@ -28,14 +27,15 @@ from loquent.core.metric import Context
 from loquent.core.values import EMPTY, frozen, plain
 from loquent.errors import BadCheckpoint, LoquentError, NotTrusted
 from loquent.files import atomic, manifest
+from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
-from loquent.machine.version import __version__
-from loquent.recipes import Recipe
 from loquent.rewards import compose
+from loquent.training import recipes
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.identity import all_settings, differences
 from loquent.training.metrics import build_metrics
+from loquent.training.recipes import Recipe
 from loquent.training.run import load_run
 from loquent.training.start import make_task
 from loquent.training.train import train

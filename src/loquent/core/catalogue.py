@@ -105,11 +105,11 @@ NAMES: dict[str, dict[str, str]] = {
         "summac_conv": "loquent.metrics.consistency.summac:summac_conv",
     },
     "featurizer": {
-        "hashed": "loquent.features.hashed:Hashed",
-        "vectors": "loquent.features.vectors:WordVectors",
-        "byte_pair": "loquent.features.bytepair:BytePair",
-        "contextual": "loquent.features.encoders:Contextual",
-        "sentence": "loquent.features.encoders:Sentence",
+        "hashed": "loquent.pretrained.features.hashed:Hashed",
+        "vectors": "loquent.pretrained.features.vectors:WordVectors",
+        "byte_pair": "loquent.pretrained.features.bytepair:BytePair",
+        "contextual": "loquent.pretrained.features.encoders:Contextual",
+        "sentence": "loquent.pretrained.features.encoders:Sentence",
     },
     "recipe": {},
 }

@@ -19,7 +19,7 @@ from loquent.data import content, duplicates
 from loquent.data.columns import Columns, Place
 from loquent.data.readers import FORMATS, imdb, is_imdb, reader
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.machine.network import hub_or_cache
+from loquent.files.machine.network import hub_or_cache
 
 Splits = dict[str, tuple[Row, ...]]
 

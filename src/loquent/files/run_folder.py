@@ -12,10 +12,10 @@ from loquent.core.episode import Episode
 from loquent.core.guards import json_files, trust
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
 from loquent.files import atomic, final_evaluation, manifest, names
+from loquent.files.machine.version import RUN_FORMAT, __version__
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_logs import RunLogs
 from loquent.files.run_records import Recorder, Records, evaluation_files
-from loquent.machine.version import RUN_FORMAT, __version__
 
 
 class RunFolder:

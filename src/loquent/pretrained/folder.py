@@ -15,7 +15,7 @@ from typing import Any
 from loquent.core.guards import json_files, tokenizer_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
-from loquent.machine.network import hub_or_cache
+from loquent.files.machine.network import hub_or_cache
 
 CONVERSION = Path(__file__).with_name("conversion_worker.py")
 MEGABYTE = 1 << 20

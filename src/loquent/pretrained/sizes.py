@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from loquent.errors import BadModel, NotEnoughMemory, in_words, is_memory_error
-from loquent.machine import memory
+from loquent.files.machine import memory
 from loquent.pretrained.folder import counts_layers, untrained
 
 SMALL = 1 << 30  # bytes; a network that needs less by a coarse upper bound is not estimated

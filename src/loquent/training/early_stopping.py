@@ -10,8 +10,8 @@ from loquent.core.metric import Metric, traits
 from loquent.core.values import Record
 from loquent.errors import BadSetting, nearest
 from loquent.files import saved_state
-from loquent.recipes.sections import TrainingSettings
 from loquent.training.metrics import higher_is_better
+from loquent.training.recipes.sections import TrainingSettings
 
 
 class EarlyStopping:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from loquent.core import registry
-from loquent.recipes import Recipe
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience.source import experience_of
+from loquent.training.recipes import Recipe
 from loquent.training.start import source
 from loquent.training.trainer import Trainer
 

@@ -14,6 +14,7 @@ from loquent.core.episode import Episode, Tokens
 from loquent.core.guards.tables import html_table, plain_table
 from loquent.core.guards.terminal import escaped
 from loquent.core.metric import Measured, Metric, Scores
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
@@ -22,7 +23,6 @@ from loquent.data.groups import Groups
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.rewards import compose
-from loquent.rollout.loop import games, play
 from loquent.training.metrics import same_key
 
 

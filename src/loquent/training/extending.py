@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from loquent import recipes
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
 from loquent.files.run_folder import RunFolder
-from loquent.recipes import Recipe, kinds
-from loquent.training import checkpoint
+from loquent.training import checkpoint, recipes
+from loquent.training.recipes import Recipe, kinds
 from loquent.training.run import Run
 
 SETTING = "training.updates"

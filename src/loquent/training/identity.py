@@ -15,9 +15,9 @@ from loquent.core.task import Task
 from loquent.core.values import digest
 from loquent.data import content
 from loquent.errors import AnotherRun, BadSetting, UnknownName
-from loquent.recipes import Recipe, kinds
-from loquent.recipes.sections import TrainingSettings
 from loquent.training.evaluate import held_out
+from loquent.training.recipes import Recipe, kinds
+from loquent.training.recipes.sections import TrainingSettings
 
 MOST_SHOWN = 8  # differing settings in one error
 

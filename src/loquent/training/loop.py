@@ -18,8 +18,8 @@ from loquent.core.seeding import borrowed
 from loquent.core.settings import Remark
 from loquent.data.outcomes import SUCCESS
 from loquent.files import trackers
-from loquent.machine import parallel
-from loquent.machine.identity import machine, source_state
+from loquent.files.machine import parallel
+from loquent.files.machine.identity import machine, source_state
 from loquent.training.evaluate import Evaluation
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.metrics import directions, owners

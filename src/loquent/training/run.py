@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loquent import recipes
 from loquent.core import episode, registry
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
@@ -26,11 +25,12 @@ from loquent.files.columns import Metrics
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
 from loquent.models.decoding_settings import Decoding
-from loquent.recipes import Recipe
-from loquent.recipes.overrides import check_list
 from loquent.rewards import compose
+from loquent.training import recipes
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.metrics import build_metrics
+from loquent.training.recipes import Recipe
+from loquent.training.recipes.overrides import check_list
 
 if TYPE_CHECKING:
     import pandas

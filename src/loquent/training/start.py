@@ -13,23 +13,23 @@ from loquent.agents.scripted import Random
 from loquent.core import episode, registry
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.data.pools import Pool
 from loquent.data.sources import share
 from loquent.errors import BadSetting
-from loquent.machine import parallel
+from loquent.files.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.exported import format_name, read_note
 from loquent.models.format.names import Format, of_model
 from loquent.pretrained import LanguageModel, footprint, lora
-from loquent.recipes import Recipe
-from loquent.recipes.pages import maker
-from loquent.recipes.sections import ModelSettings, TrainingSettings
-from loquent.rollout.loop import games, play
 from loquent.training.evaluate import chosen_rows
 from loquent.training.identity import naming_split
 from loquent.training.policies import policy_folder
+from loquent.training.recipes import Recipe
+from loquent.training.recipes.pages import maker
+from loquent.training.recipes.sections import ModelSettings, TrainingSettings
 from loquent.training.recorded import files
 
 SAMPLED_GAMES = 300  # episodes of a random player that give the tokenizer its texts

@@ -7,13 +7,13 @@ from pathlib import Path
 from loquent import pretrained
 from loquent.errors import BadSetting, naming_memory
 from loquent.files import names, trackers
+from loquent.files.machine import parallel
 from loquent.files.run_folder import RunFolder
-from loquent.machine import parallel
-from loquent.recipes import Recipe
 from loquent.training import checkpoint, extending
 from loquent.training.estimates import needs
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.loop import TrainingLoop
+from loquent.training.recipes import Recipe
 from loquent.training.resuming import Resumption, newest_policy
 from loquent.training.run import Run
 from loquent.training.trainer import Trainer

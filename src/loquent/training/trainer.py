@@ -19,14 +19,14 @@ from loquent.core.values import EMPTY, Record
 from loquent.data.groups import Groups
 from loquent.data.pools import Pool
 from loquent.files import saved_state
-from loquent.machine.identity import machine
-from loquent.recipes import Recipe
+from loquent.files.machine.identity import machine
 from loquent.rewards import compose
 from loquent.training import identity, start
 from loquent.training.early_stopping import EarlyStopping
 from loquent.training.evaluate import Evaluation, evaluate_agent
 from loquent.training.experience.source import Experience, Parts, experience_of
 from loquent.training.metrics import build_metrics
+from loquent.training.recipes import Recipe
 
 
 class Trainer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from loquent.agents.turns import StopForcing
 from loquent.core.agent import Answer
-from loquent.rollout.loop import games, play
+from loquent.core.rollout.loop import games, play
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 
 # shares of success that the released code has, without and with stop forcing, in per cent

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loquent.core import episode
+from loquent.core.rollout.loop import replay
 from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid
 from loquent.errors import BadRow, BadSetting, EpisodeOver, ProgramError, UnknownName
-from loquent.rollout.loop import replay
 from loquent.tasks.blocks import task as task_module
 from loquent.tasks.blocks.board import EMPTY_BOARD, Item, board_from_json, tower_block
 from loquent.tasks.blocks.task import BlocksOptions

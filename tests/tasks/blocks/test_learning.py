@@ -9,16 +9,17 @@ import random_play
 import torch
 
 import small_encoder
-from loquent import features, recipes
 from loquent.adapters.gymnasium_errors import ResetNeeded
 from loquent.adapters.stop_forcing import StopForcing as ForcedEnvironment
 from loquent.agents.turns import StopForcing
 from loquent.core.agent import Answer
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.rollout.loop import games, play
+from loquent.pretrained import features
 from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
+from loquent.training import recipes
 from loquent.training.trainer import Trainer
 from tasks.blocks import playing
 

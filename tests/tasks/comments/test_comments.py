@@ -8,12 +8,12 @@ import pytest
 
 import loquent
 from loquent import Key
-from loquent.conformance.check import check
+from loquent.bench.conformance.check import check
 from loquent.core import episode
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play, replay
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent, EpisodeOver
-from loquent.rollout.loop import games, play, replay
 from loquent.tasks.comments import labels
 from loquent.tasks.comments import task as home
 from loquent.tasks.comments.language import judging, posts

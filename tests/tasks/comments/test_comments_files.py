@@ -7,8 +7,8 @@ import pytest
 
 import loquent
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.errors import BadRow, BadSetting, BrokenAgent
-from loquent.rollout.loop import games, play
 from loquent.tasks.comments import rows as home
 
 

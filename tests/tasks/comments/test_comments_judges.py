@@ -13,10 +13,10 @@ import transformers
 import loquent
 import small_encoder
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.pretrained.language import load_module, load_tokenizer
-from loquent.rollout.loop import games, play
 from loquent.tasks.comments.learned import folders, linear, transformer
 from loquent.tasks.comments.learned.examples import About, examples
 from loquent.tasks.comments.players.votes import Opinion, label_of, vote_of

@@ -13,10 +13,10 @@ from transformers import DistilBertConfig, DistilBertModel, RobertaConfig, Rober
 import loquent
 import small_encoder
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, borrowed
 from loquent.core.values import Record
 from loquent.errors import BadModel
-from loquent.rollout.loop import games, play
 from loquent.tasks.comments.learned import folders, transformer
 from loquent.tasks.comments.learned.examples import About
 

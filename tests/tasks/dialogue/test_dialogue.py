@@ -10,12 +10,12 @@ from best_list import best_list
 import loquent
 from loquent import Key
 from loquent.bench import suite
-from loquent.conformance.check import check
+from loquent.bench.conformance.check import check
 from loquent.core import episode
 from loquent.core.agent import Answer, make
+from loquent.core.rollout.loop import games, play, replay
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent, EpisodeOver
-from loquent.rollout.loop import games, play, replay
 from loquent.tasks.dialogue import histogram, rules
 from loquent.tasks.dialogue import task as home
 from loquent.tasks.dialogue.scenes import questions

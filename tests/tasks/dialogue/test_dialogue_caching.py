@@ -7,9 +7,9 @@ import pytest
 
 import loquent
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.rollout.loop import games, play
 from loquent.tasks.dialogue.caching import write_progress
 from loquent.tasks.dialogue.learned import network
 from loquent.tasks.dialogue.learned.network import Network

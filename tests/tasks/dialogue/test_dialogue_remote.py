@@ -13,9 +13,9 @@ import pytest
 
 import loquent
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent
-from loquent.rollout.loop import games, play
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

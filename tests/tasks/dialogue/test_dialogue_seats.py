@@ -15,9 +15,9 @@ import pytest
 
 import loquent
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
-from loquent.rollout.loop import games, play
 from loquent.tasks.dialogue import protocol
 from loquent.tasks.dialogue.learned import network, texts, training
 

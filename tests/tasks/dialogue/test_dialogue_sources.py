@@ -9,9 +9,9 @@ import pytest
 import loquent
 from loquent import Key
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, BrokenAgent, UnknownName
-from loquent.rollout.loop import games, play
 from loquent.tasks.dialogue.sources import visdial
 
 RECORDED = "dialogue/recorded"

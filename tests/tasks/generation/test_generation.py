@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loquent.core import episode
+from loquent.core.rollout.loop import replay
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record, problem
 from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
-from loquent.rollout.loop import replay
 from loquent.tasks.generation.rows import Options, cut
 from loquent.tasks.generation.task import Generation
 

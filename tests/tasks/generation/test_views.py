@@ -9,7 +9,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.core.values import Record
 from loquent.errors import BadSetting, InvalidAction
-from loquent.features.token_view import ACTIONS, END, PAD, TokenView, encode
+from loquent.pretrained.features.token_view import ACTIONS, END, PAD, TokenView, encode
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.generation.views import render
 

@@ -9,7 +9,7 @@ from harvard import cursors, play, start, task
 
 import loquent
 from loquent import Key
-from loquent.conformance.check import check
+from loquent.bench.conformance.check import check
 from loquent.core.agent import Question, make
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting, EpisodeOver

@@ -11,9 +11,9 @@ from loquent import Key
 from loquent.adapters.gymnasium import Environment
 from loquent.agents.scripted import Expert
 from loquent.core.actions import ActionSet
+from loquent.core.rollout.loop import games, play
 from loquent.errors import BadSetting, EpisodeOver, InvalidAction, LoquentError
-from loquent.features import view
-from loquent.rollout.loop import games, play
+from loquent.pretrained.features import view
 from loquent.tasks.reading.actions import Slots, Vocabulary
 from loquent.tasks.reading.vector import ReadingVector
 from loquent.tasks.reading.views import Words

@@ -6,9 +6,9 @@ from harvard import task
 import loquent
 from loquent.agents.scripted import Random as AnyLegal
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.core.task import Row
 from loquent.errors import BadSetting, LoquentError
-from loquent.rollout.loop import games, play
 from loquent.tasks.reading.players import scripts
 from loquent.tasks.reading.players.readers import overlap
 from loquent.training.evaluate import evaluate_agent

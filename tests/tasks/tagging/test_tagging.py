@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.conformance.check import check
+from loquent.bench.conformance.check import check
 from loquent.core.seeding import Key
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, BrokenTask, UnknownName
@@ -289,7 +289,7 @@ def test_running_scores_are_those_of_every_beginning(reward, pairs):
 
 
 def hashed():
-    return pytest.importorskip("loquent.features").Hashed(dimension=32)
+    return pytest.importorskip("loquent.pretrained.features").Hashed(dimension=32)
 
 
 def vectors(texts, **settings):

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from loquent.core.rollout.loop import replay
 from loquent.errors import BadRow, BadSetting
-from loquent.rollout.loop import replay
 from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 from loquent.tasks.wordle.tweets import (

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loquent.core import episode
+from loquent.core.rollout.loop import games, play, replay
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadRow, BadSetting, EpisodeOver, UnknownName
-from loquent.rollout.loop import games, play, replay
 from loquent.tasks.wordle import rows
 from loquent.tasks.wordle import task as home
 from loquent.tasks.wordle.lexicon import Lexicon, information

@@ -9,8 +9,8 @@ import pytest
 import wordle_lists as lists
 
 from loquent.core.agent import make
+from loquent.core.rollout.loop import games, play
 from loquent.errors import LoquentError
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle import perfect as perfect_module
 from loquent.tasks.wordle.exact import Value, value
 from loquent.tasks.wordle.marks import marks

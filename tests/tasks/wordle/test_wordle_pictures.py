@@ -6,9 +6,9 @@ import pytest
 
 from loquent.agents.human import colours
 from loquent.core.agent import make
+from loquent.core.rollout.loop import Game, play
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.rollout.loop import Game, play
 from loquent.tasks.wordle import views
 from loquent.tasks.wordle.experts import StartWord
 from loquent.tasks.wordle.rules import Uniform

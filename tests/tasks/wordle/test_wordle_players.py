@@ -8,10 +8,10 @@ from loquent.core import registry
 from loquent.core.agent import Agent, make
 from loquent.core.episode import Turn
 from loquent.core.live import Live
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, LoquentError, UnknownName
-from loquent.rollout.loop import games, play
 from loquent.tasks.wordle.experts import CURATED
 from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.players import situation_of

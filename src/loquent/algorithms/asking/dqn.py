@@ -31,7 +31,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
-from loquent.machine.memory import bytes_of_arrays
+from loquent.files.machine.memory import bytes_of_arrays
 from loquent.models.asking.actor import AskingActor
 from loquent.models.asking.inputs import Situation
 from loquent.models.asking.network import Network, values

@@ -23,7 +23,7 @@ from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting, LoquentError
 from loquent.files import saved_state
-from loquent.machine import parallel
+from loquent.files.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import micro_batches

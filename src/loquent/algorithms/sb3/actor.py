@@ -12,7 +12,6 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent import features
 from loquent.algorithms.sb3.settings import Shared, arguments
 from loquent.core import registry
 from loquent.core.actions import Slots
@@ -20,8 +19,9 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Task
 from loquent.core.values import digest
 from loquent.errors import BadSetting, MissingExtra
-from loquent.features.views import View
 from loquent.files.tensor_files import save_network
+from loquent.pretrained import features
+from loquent.pretrained.features.views import View
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,8 +29,8 @@ from loquent.core.episode import Episode
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, LoquentError
-from loquent.features.views import View, warm
-from loquent.machine.memory import bytes_of_arrays
+from loquent.files.machine.memory import bytes_of_arrays
+from loquent.pretrained.features.views import View, warm
 
 LOG_KEYS = {
     "n_updates": "",

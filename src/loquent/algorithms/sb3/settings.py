@@ -13,8 +13,8 @@ from loquent.core.algorithm import AlgorithmConfig, StepSettings
 from loquent.core.settings import check_ranges, redefault, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting
-from loquent.features.making import resolved
-from loquent.features.views import ANSWERING
+from loquent.pretrained.features.making import resolved
+from loquent.pretrained.features.views import ANSWERING
 
 PAPER = "2011.08272 sec. 3"
 GAP = "Stable Baselines 2's default"

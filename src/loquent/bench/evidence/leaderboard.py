@@ -22,7 +22,7 @@ from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.files import final_evaluation
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 from loquent.report.ceiling import limits
 from loquent.statistics.tables import ARROWS, number, text_table
 

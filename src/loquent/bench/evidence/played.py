@@ -14,8 +14,8 @@ from loquent.core.task import TaskSpec
 from loquent.data import content, outcomes
 from loquent.errors import LoquentError
 from loquent.files.run_folder import RunFolder
-from loquent.recipes import Recipe
 from loquent.rewards import compose
+from loquent.training.recipes import Recipe
 
 UNEQUAL = 0.1  # 1,000 episodes on 30 rows play a row 33 or 34 times
 

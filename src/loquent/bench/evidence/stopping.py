@@ -10,8 +10,8 @@ from loquent.errors import BadCheckpoint
 from loquent.files import names
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
-from loquent.recipes import Recipe
 from loquent.statistics.tables import number
+from loquent.training.recipes import Recipe
 
 HEADS = (
     "run",

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent import recipes
-from loquent.annotation.forms import Annotation
-from loquent.annotation.session import Session
+from loquent.bench.annotation.forms import Annotation
+from loquent.bench.annotation.session import Session
 from loquent.cli.commands.printed import scores
 from loquent.core.guards.terminal import read_line
 from loquent.core.task import Row, Task
 from loquent.data.readers import jsonl
 from loquent.errors import BadRow, BadSetting
 from loquent.files.run_folder import RunFolder
+from loquent.training import recipes
 from loquent.training.start import make_task
 
 ANNOTATED = ("labels", "answer", "answerKey")  # fields that hold an annotation
@@ -85,7 +85,7 @@ def _session(arguments: Namespace, session: Session, annotations: Mapping[str, A
 
 def _samples(arguments: Namespace, recipe: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
     """The samples without their annotations, and the annotations of those that have one, by id."""
-    from loquent.annotation.forms import form_of
+    from loquent.bench.annotation.forms import form_of
 
     task = make_task(recipe)
     form = form_of(task)

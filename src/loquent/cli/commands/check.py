@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from loquent.conformance.check import findings
+from loquent.bench.conformance.check import findings
 from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.training import by_name

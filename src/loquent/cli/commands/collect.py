@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.guards.terminal import line
-from loquent.datasets import collection, designed
 from loquent.errors import BadSetting
 from loquent.training import by_name
+from loquent.training.datasets import collection, designed
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

@@ -13,8 +13,8 @@ from loquent.core.guards import json_files
 from loquent.core.options import read
 from loquent.errors import BadModel, BadSetting
 from loquent.files import final_evaluation, names
+from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
-from loquent.machine.version import __version__
 from loquent.models import serving
 from loquent.models.format.names import FORMATS
 from loquent.pretrained import lora

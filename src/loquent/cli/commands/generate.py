@@ -10,12 +10,12 @@ from typing import Any
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.core.agent import Agent, Question
 from loquent.core.episode import TASK, Turn
+from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.models.decode.loop import Decoding
-from loquent.rollout.loop import games, play
 from loquent.training.run import load_run
 from loquent.training.start import folder_format, load_language
 

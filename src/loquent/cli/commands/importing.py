@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from loquent.convert import rl4lms
+from loquent.cli.convert import rl4lms
 from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.files import atomic

@@ -11,11 +11,11 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from loquent import recipes
 from loquent.cli.grammar.names import KINDS
 from loquent.core import registry
 from loquent.core.catalogue import CORPUS_METRICS
 from loquent.errors import BadSetting
+from loquent.training import recipes
 
 PACKAGE = Path(str(resources.files("loquent")))
 SUITES = PACKAGE / "bench" / "suites"

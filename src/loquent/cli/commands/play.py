@@ -14,10 +14,10 @@ from loquent.core import episode, registry
 from loquent.core.agent import Person
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import line, read_line, write_own
+from loquent.core.rollout.loop import Game, play, rebuild, replay
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Task
 from loquent.errors import BadSetting, InputEnded, PlayerLeft
-from loquent.rollout.loop import Game, play, rebuild, replay
 from loquent.training import by_name
 
 

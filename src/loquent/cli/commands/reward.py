@@ -9,12 +9,12 @@ from typing import Any
 
 from tqdm import tqdm
 
+from loquent.bench.preferences import pairs
+from loquent.bench.preferences.settings import RewardModelSettings
+from loquent.bench.preferences.training import Trained, train
 from loquent.core.guards.terminal import line
 from loquent.core.options import COMMAND_LINE, Node, fill
 from loquent.files.names import REPORT
-from loquent.preferences import pairs
-from loquent.preferences.settings import RewardModelSettings
-from loquent.preferences.training import Trained, train
 from loquent.training import by_name
 
 

@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"{of_agent[0]} is an option of --agent, which is missing; add it or remove this")
     agent = by_name.agent(arguments.agent, task, of_agent) if arguments.agent else None
     try:
-        from loquent.machine.local_server import serve
+        from loquent.files.machine.local_server import serve
 
         app = registry.import_name(servers[arguments.task])(task, agent)
     except ImportError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from loquent import recipes
 from loquent.files.run_folder import RunFolder
+from loquent.training import recipes
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:

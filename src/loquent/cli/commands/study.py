@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from loquent.bench.study import filled, key, page, sheets
+from loquent.bench.study.judgements import CHOICE, Judgements
+from loquent.bench.study.summary import Score, Study, Wins, study
 from loquent.core.guards.terminal import line
 from loquent.errors import BadSetting
 from loquent.files import atomic
@@ -14,9 +17,6 @@ from loquent.statistics.intervals import LEVEL
 from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.repeated import Repeated
 from loquent.statistics.resampling import Bounds, Resampling
-from loquent.study import filled, key, page, sheets
-from loquent.study.judgements import CHOICE, Judgements
-from loquent.study.summary import Score, Study, Wins, study
 
 PREPARE = "prepare"
 OF_PREPARE = ("rows", "raters", "question", "pairs", "salt")  # options that reading judgements has no use for

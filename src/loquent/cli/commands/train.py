@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loquent import recipes
 from loquent.bench.seeds import evaluated_on, over, train_seeds
 from loquent.cli.commands.printed import estimated, scores
 from loquent.files.run_folder import RunFolder
 from loquent.report import write_report
 from loquent.statistics import tables
+from loquent.training import recipes
 from loquent.training.estimate import estimate
 from loquent.training.run import Run
 from loquent.training.train import train

@@ -16,11 +16,11 @@ from loquent.core.guards import trust
 from loquent.core.options import Node, fill, parse, read
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
-from loquent.datasets.collection import PLAN
-from loquent.datasets.designed import by_owner
 from loquent.errors import BadSetting, LoquentError, nearest
 from loquent.files import names
 from loquent.rewards.counting import RAW
+from loquent.training.datasets.collection import PLAN
+from loquent.training.datasets.designed import by_owner
 
 IDENTITY = re.compile(r"(.+)-v[0-9]+(#[0-9a-f]+)?")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from loquent.cli.grammar import episodes, names, runs, scores, studies, training
-from loquent.machine.version import __version__
+from loquent.files.machine.version import __version__
 
 EVERYBODY = ("train", "evaluate", "play", "report", "list", "show", "bench", "check", "export")
 

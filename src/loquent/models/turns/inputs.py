@@ -9,15 +9,15 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent import features
 from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Task
 from loquent.core.values import digest
 from loquent.errors import BadSetting
-from loquent.features.views import BATCH, View, warm
 from loquent.models.turns.settings import VIEWS, NetworkSettings
 from loquent.models.turns.words import Pieces, Vocabulary
+from loquent.pretrained import features
+from loquent.pretrained.features.views import BATCH, View, warm
 
 Arrays = dict[str, NDArray[Any]]
 START = Key(0, ("inputs",))

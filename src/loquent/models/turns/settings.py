@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from loquent.core.settings import setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting
-from loquent.features.making import resolved
+from loquent.pretrained.features.making import resolved
 
 VIEWS = {"vector": "", "objects": "objects", "cnn": "image", "patches": "image", "vilt": "image"}
 LILGYM = "2211.01994 and the released code"

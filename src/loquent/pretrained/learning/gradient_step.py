@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from loquent.core.algorithm import RateSettings, step_size
 from loquent.core.seeding import Key, borrowed
 from loquent.files import saved_state
-from loquent.machine import parallel
+from loquent.files.machine import parallel
 from loquent.pretrained import dropping
 from loquent.pretrained.learning.optimization import (
     Means,

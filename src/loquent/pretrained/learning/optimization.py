@@ -14,7 +14,7 @@ from loquent.core.algorithm import RateSettings, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, LoquentError
-from loquent.machine import parallel
+from loquent.files.machine import parallel
 
 Parameters = dict[str, nn.Parameter]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
-from loquent.features.base import Featurizer
-from loquent.features.views import Inputs, View
+from loquent.pretrained.features.base import Featurizer
+from loquent.pretrained.features.views import Inputs, View
 
 LONGEST_TEXT = 1 << 20  # characters
 

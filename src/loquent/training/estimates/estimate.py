@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import torch
 
-from loquent.machine import memory
-from loquent.machine.memory import rss
-from loquent.recipes import Recipe
+from loquent.files.machine import memory
+from loquent.files.machine.memory import rss
+from loquent.training.recipes import Recipe
 
 
 class Measurable(Protocol):

@@ -15,11 +15,10 @@ from typing import Any
 
 from torch import Tensor
 
-from loquent.machine.memory import forget_peak, peak_rss, rss
+from loquent.files.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
 from loquent.pretrained.learning.optimization import exact_copies
-from loquent.recipes import Recipe
 from loquent.training.estimates import needs
 from loquent.training.estimates.estimate import Estimate, Measurable, checkpoints, free
 from loquent.training.estimates.slices import (
@@ -33,6 +32,7 @@ from loquent.training.estimates.slices import (
     unique,
     whole,
 )
+from loquent.training.recipes import Recipe
 
 PATIENCE = 20.0  # seconds that the larger slice may take
 FIRST_ROWS, EVALUATED_ROWS = 2, 64

@@ -11,9 +11,9 @@ from typing import Any
 
 from loquent.core.settings import Remark
 from loquent.errors import NotEnoughMemory, in_words
-from loquent.machine import memory
-from loquent.recipes.recipe import Recipe
+from loquent.files.machine import memory
 from loquent.training.estimates.estimate import Measurable
+from loquent.training.recipes.recipe import Recipe
 
 DECODING_BYTES = 40  # for one logit in decoding: float32 logits and masks, cumulative sum in float64, copies
 BATCH_BYTES = 32  # for one token of a batch: its id, log-probabilities and rewards

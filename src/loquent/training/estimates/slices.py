@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loquent.machine.memory import Saved
+from loquent.files.machine.memory import Saved
 from loquent.models.score import tokens as score
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.footprint import products

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from loquent.machine.memory import rss
-from loquent.recipes import Recipe
+from loquent.files.machine.memory import rss
 from loquent.training.estimates.estimate import Estimate, Measurable, checkpoints, free
 from loquent.training.estimates.slices import timed
+from loquent.training.recipes import Recipe
 
 FEW = 32  # episodes of a measured update
 EVALUATED = 64  # episodes

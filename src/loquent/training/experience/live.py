@@ -8,11 +8,11 @@ from typing import Any
 from loquent.adapters.table import Table
 from loquent.core.algorithm import Algorithm
 from loquent.errors import BadSetting
-from loquent.recipes import Recipe
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
 from loquent.training.experience.source import Experience, Parts, player_of
+from loquent.training.recipes import Recipe
 
 
 class LiveEpisodes(Experience):

@@ -8,10 +8,10 @@ from typing import Any
 
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
+from loquent.core.rollout.loop import Game, play
 from loquent.errors import BadSetting
-from loquent.recipes import Recipe
-from loquent.rollout.loop import Game, play
 from loquent.training.experience.source import Batches, player_of
+from loquent.training.recipes import Recipe
 
 
 class Played(Batches):

@@ -11,10 +11,10 @@ from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.rewards import ends_by
-from loquent.recipes import Recipe
 from loquent.training.estimates import language_models, needs
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience.source import Batches, Parts
+from loquent.training.recipes import Recipe
 from loquent.training.recorded.recording import RunRewards, record
 
 

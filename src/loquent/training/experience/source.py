@@ -19,11 +19,11 @@ from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadSetting
 from loquent.files import saved_state
-from loquent.machine import parallel
+from loquent.files.machine import parallel
 from loquent.pretrained.footprint import products
-from loquent.recipes import Recipe
 from loquent.rewards import learner
 from loquent.training.estimates.estimate import Estimate
+from loquent.training.recipes import Recipe
 
 BUILT_IN = {
     "tokens": "loquent.training.experience.tokens:PlayedTokens",

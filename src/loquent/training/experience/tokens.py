@@ -10,12 +10,12 @@ from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.models.tokens.rewards import ends_by, learner_rewards
 from loquent.pretrained.footprint import products
-from loquent.recipes import Recipe
 from loquent.training.estimates import language_models, needs
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
 from loquent.training.experience.played import Played
 from loquent.training.experience.source import Parts
+from loquent.training.recipes import Recipe
 
 
 class PlayedTokens(Played):

@@ -7,12 +7,12 @@ from typing import Any
 
 from loquent.core.episode import Episode
 from loquent.models.tokens.turns import turn_batch
-from loquent.recipes import Recipe
 from loquent.rewards import compose
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
 from loquent.training.experience.played import Played
+from loquent.training.recipes import Recipe
 
 
 class PlayedTurns(Played):

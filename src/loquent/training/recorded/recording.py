@@ -22,9 +22,9 @@ from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch, cat, token_batch
 from loquent.models.tokens.rewards import learner_rewards
-from loquent.recipes.sections import TrainingSettings
 from loquent.rewards.counting import RAW
 from loquent.rewards.learner import Learner
+from loquent.training.recipes.sections import TrainingSettings
 from loquent.training.recorded.files import episode_file, read_checked, rows_for
 
 CHUNK = 2048  # episodes that are objects in memory at the same time

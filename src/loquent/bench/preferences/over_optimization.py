@@ -1,0 +1,123 @@
+"""Over-optimisation of a reward model: proxy and gold reward against the root of KL(policy || reference).
+
+Gao, Schulman and Hilton 2022 (arXiv:2210.10760): a known gold reward labels the preferences, a proxy learns
+from them, and a policy learns from the proxy. The proxy goes on rising where the gold reward falls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loquent.bench.preferences.plots import Axis, Line, plot
+from loquent.core.episode import Episode
+from loquent.report.divergence import exceeded
+from loquent.report.runs import ReportedRun
+from loquent.rewards.compose import episode_texts
+
+
+@dataclass(frozen=True)
+class Point:
+    """An evaluation: the update, KL in nats per episode, and the means of proxy and gold."""
+
+    update: int
+    kl: float
+    proxy: float
+    gold: float
+
+
+@dataclass(frozen=True)
+class Warned:
+    """The first evaluation at which the watch speaks, and the share of its gain that gold has lost there.
+
+    `lost` is None if gold has gained nothing.
+    """
+
+    update: int
+    lost: float | None
+
+
+def preferences(
+    pairs: Iterable[tuple[Episode, Episode]], gold: Callable[[str], float]
+) -> list[dict[str, str]]:
+    """Judgements, as `loquent study` reads them, of two answers to each prompt by a gold reward.
+
+    Args:
+        pairs: two episodes of one row each.
+        gold: the gold reward of an answer.
+    """
+    lines = []
+    for first, second in pairs:
+        (prompt, a), (_, b) = episode_texts(first), episode_texts(second)
+        preferred = "first" if gold(a) > gold(b) else "second" if gold(b) > gold(a) else "tie"
+        names = {"item": first.row, "rater": "gold", "first": "a", "second": "b", "preferred": preferred}
+        lines.append(names | {"prompt": prompt, "first_text": a, "second_text": b})
+    return lines
+
+
+def course(folder: Path, gold: str) -> list[Point]:
+    """The evaluations of a run.
+
+    KL is the sum of log policy - log reference over the tokens of an answer, as the next update measures it
+    when it collects answers of the same policy; an evaluation without a next update is left out.
+
+    Args:
+        gold: the key of the gold reward in evaluations.
+    """
+    lines = {int(line["update"]): line for line in ReportedRun(folder).metrics}
+    points = []
+    for update, line in sorted(lines.items()):
+        after = lines.get(update + 1, {})
+        if f"evaluation/{gold}" in line and "kl/reference" in after:
+            kl = float(after["kl/reference"]) * float(after["rollout/tokens"])
+            points.append(
+                Point(update, kl, float(line["evaluation/return"]), float(line[f"evaluation/{gold}"]))
+            )
+    return points
+
+
+def warned(points: Sequence[Point]) -> Warned | None:
+    """When the watch for reward hacking first says that gold fell while the proxy rose; None if never.
+
+    It is asked after each evaluation, with the evaluations so far.
+    """
+    for count in range(1, len(points) + 1):
+        seen = points[:count]
+        gold = [point.gold for point in seen]
+        fell = exceeded(
+            [point.update for point in seen],
+            [point.proxy for point in seen],
+            {"gold": gold},
+            {"gold": True},
+            top=None,
+        )
+        if fell:
+            gain = max(gold) - gold[0]
+            return Warned(seen[-1].update, (max(gold) - gold[-1]) / gain if gain else None)
+    return None
+
+
+def figure(runs: Mapping[str, Sequence[Point]], found: Mapping[str, Warned | None]) -> str:
+    """Proxy (dashed) and gold of some runs against the square root of KL, as SVG."""
+    lines, notes = [], []
+    for colour, (name, points) in enumerate(runs.items()):
+        across = [math.sqrt(max(0.0, point.kl)) for point in points]
+        for label, values in (("gold", [p.gold for p in points]), ("proxy", [p.proxy for p in points])):
+            pairs = list(zip(across, values, strict=True))
+            lines.append(
+                Line(f"{label}, {name}", colour, pairs, dashed=label == "proxy", marks=label == "gold")
+            )
+        warning = found.get(name)
+        if warning is not None:
+            place = next(x for x, point in zip(across, points, strict=True) if point.update == warning.update)
+            notes.append((place, f"the watch speaks, {name}"))
+    across_axis = Axis("square root of KL(policy || reference), nats per answer")
+    return plot("Gold reward and proxy", across_axis, Axis("mean score of held-out answers"), lines, notes)
+
+
+def as_json(points: Sequence[Point], found: Warned | None) -> dict[str, Any]:
+    """The course of a run and its warning as JSON values."""
+    return {"points": [asdict(point) for point in points], "warned": None if found is None else asdict(found)}

@@ -1,0 +1,82 @@
+"""A recipe: a run as a value."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from loquent.core import registry
+from loquent.core.options import dump, parse, without_transport
+from loquent.core.values import Record, digest, plain
+from loquent.models.decoding_settings import Decoding
+from loquent.training.recipes import building, kinds
+from loquent.training.recipes.overrides import override
+from loquent.training.recipes.sections import ModelSettings, TrainingSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A run as a value: a task, a model, an algorithm, and all their settings.
+
+    `task` and `algorithm` are kinds by name; `options` and `config` hold their settings.
+    """
+
+    name: str
+    task: str
+    options: Any
+    model: ModelSettings
+    rewards: Record
+    metrics: Record
+    decoding: Decoding
+    evaluation: Decoding
+    algorithm: str
+    config: Any
+    training: TrainingSettings
+    alone: frozenset[str] = dataclasses.field(default=frozenset(), compare=False)
+    """Names of code that is not imported (`load(imports="none")`): the recipe can be shown, not run."""
+
+    def resolved(self) -> dict[str, Any]:
+        """The whole recipe as values that YAML can hold, with every default that has an effect.
+
+        `load` reads it back as the same recipe.
+        """
+        with registry.refuse_imports(self.alone):
+            unused = kinds.unused_sections(self.algorithm)
+        names = ("model", "rewards", "metrics", "decoding", "evaluation", "training")
+        sections = {name: plain(getattr(self, name)) for name in names if name not in unused}
+        for name in building.unused_of_model(self.model) if "model" in sections else ():
+            del sections["model"][name]
+        return {
+            "name": self.name,
+            "task": {"kind": self.task, **plain(self.options)},
+            **sections,
+            "algorithm": {"kind": self.algorithm, **plain(self.config)},
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of `identity`."""
+        return digest(self.identity, 16)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All settings except the name and those that only say how a teacher or a judge is reached."""
+        settings = {key: value for key, value in self.resolved().items() if key != "name"}
+        settings["task"] = {key: plain(without_transport(value)) for key, value in settings["task"].items()}
+        if "training" in settings:
+            settings["training"] = {
+                **settings["training"],
+                "teacher": plain(without_transport(settings["training"].get("teacher"))),
+            }
+        return settings
+
+    def replace(self, *overrides: str) -> Recipe:
+        """The same recipe with `key.path=value` overrides."""
+        with registry.refuse_imports(self.alone):
+            fields = building.settings(override(parse(dump(self.resolved()), self.name), overrides))
+        return Recipe(**fields, alone=self.alone)
+
+    def yaml(self) -> str:
+        """`resolved` as YAML text, which `show` prints and a run's folder keeps."""
+        return dump(self.resolved())
