@@ -12,7 +12,7 @@ import gymnasium
 import numpy as np
 
 import loquent  # noqa: F401 - it makes the environments known
-from loquent.pretrained.features import Featurizer
+from loquent.data.features import Featurizer
 
 # A.4.1: samples are mappings; JSON lines and CoNLL files are read by `source="path"`
 SAMPLES = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from loquent.pretrained import devices
+from loquent.pretrained.pytorch import devices
 
 
 @dataclass

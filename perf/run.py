@@ -334,7 +334,7 @@ def measured(
     import torch
 
     torch.set_num_threads(threads)
-    from loquent.pretrained import devices
+    from loquent.pretrained.pytorch import devices
 
     device, dtype = options.get("device", "cpu"), options.get("dtype", "float32")
     devices.device(device)  # an error in words where it is not here

@@ -17,10 +17,10 @@ from run import BENCHMARKS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "speed.md", ROOT / "docs" / "results" / "speed.jsonl"
-MODELS = ["models/decode", "models/support.py", "models/tokens", "pretrained/forward", "pretrained/footprint"]
+MODELS = ["models/decode", "models/caches", "models/tokens", "pretrained/forward", "pretrained/footprint"]
 MODELS += [f"pretrained/{name}.py" for name in ("networks", "output", "recorder", "stand_in", "pairs")]
 LEARNING = [*MODELS, "models/score", "models/actor.py", "models/values/chunked.py", "algorithms/shared"]
-LEARNING += ["agents/language_model.py", "rollout"]
+LEARNING += ["agents/language_model.py", "core/rollout"]
 STEPS = ["core/task.py", "core/live.py", "adapters"]
 MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "decode": MODELS,
@@ -30,10 +30,10 @@ MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "memory": [*LEARNING, "algorithms/policy_gradient"],
     "ilql-acting": [*MODELS, "models/values"],
     "ilql-training": [*LEARNING, "models/values", "algorithms/value_learning"],
-    "wordle": ["tasks/wordle", "core/task.py", "rollout"],
+    "wordle": ["tasks/wordle", "core/task.py", "core/rollout"],
     "reading": ["tasks/reading", "core/task.py"],
-    "asking": ["models/asking", "algorithms/asking", "agents", "rollout"],
-    "steps": [*STEPS, "tasks/tagging", "tasks/multilabel", "features"],
+    "asking": ["models/asking", "algorithms/asking", "agents", "core/rollout"],
+    "steps": [*STEPS, "tasks/tagging", "tasks/multilabel", "data/features"],
     "blocks": [*STEPS, "tasks/blocks"],
     "metric": ["metrics"],
     "learn": [*LEARNING, "algorithms/policy_gradient"],

@@ -52,8 +52,8 @@ def prefill(size: str, *, rows: int = 128, wide: int = 512) -> Work:
 
     from memory import memory
 
-    from loquent.models.decode.rows import rows_of
-    from loquent.models.decode.slots import Slots
+    from loquent.models.caches.rows import rows_of
+    from loquent.models.caches.slots import Slots
 
     workloads.CONTEXT = 1024
     slots = rows_of(workloads.network(size), 0, rows, wide)
@@ -83,7 +83,7 @@ def paired_prefill(size: str, *, rows: int = 32, wide: int = 512) -> Work:
 
     from memory import memory
 
-    from loquent.models.decode.rows import rows_of
+    from loquent.models.caches.rows import rows_of
     from loquent.pretrained.pairs import source_ids
 
     module = workloads.network(size, "t5")

@@ -11,7 +11,8 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.models.format.names import Pair, Plain
-from loquent.pretrained import LanguageModel, devices
+from loquent.pretrained import LanguageModel
+from loquent.pretrained.pytorch import devices
 
 CONTEXT = 256
 

@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loquent.bench import published, suite
+from loquent.bench import suite
+from loquent.bench.schema import published
 from loquent.report.ceiling import limits
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -32,7 +32,7 @@ import yaml
 import foreign_trees as trees
 import loquent
 from loquent.cli import main as cli
-from loquent.core.guards import trust
+from loquent.files import trust
 from loquent.files.machine.version import RUN_FORMAT
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes

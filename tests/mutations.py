@@ -26,7 +26,8 @@ from functools import partial
 from pathlib import Path
 
 import loquent
-from loquent.bench import published, suite
+from loquent.bench import suite
+from loquent.bench.schema import published
 from loquent.cli.convert import rl4lms
 from loquent.errors import LoquentError
 from loquent.training import recipes
@@ -184,7 +185,7 @@ READERS: dict[
 
 def sources(rl4lms_files: Path | None) -> list[tuple[str, str, str]]:
     """(kind, name, text) of every file that is mutated."""
-    found = [("recipe", path) for path in sorted((HOUSE / "recipes").glob("*.yaml"))]
+    found = [("recipe", path) for path in sorted((HOUSE / "training" / "recipes").glob("*.yaml"))]
     found += [("suite", path) for path in sorted((HOUSE / "bench" / "suites").glob("*.yaml"))]
     found += [("paper", path) for path in sorted((HOUSE / "bench" / "papers").glob("*.yaml"))]
     if rl4lms_files is not None:

@@ -4,6 +4,7 @@ CONTRIBUTING.md.
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 from loquent.core.catalogue import WORLDS
@@ -28,6 +29,25 @@ def tree(house):
 def test_the_tree_on_the_page_is_the_tree_of_the_package():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert tree(HOUSE) in page, tree(HOUSE)
+
+
+def floors(house, project):
+    """The floors of the import contract, from the top, each room with the first line of its docstring."""
+    contract = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+    lines = []
+    for floor in contract["layers"]:
+        for name in floor.split(" : "):
+            file = house / name / "__init__.py"
+            file = file if file.is_file() else house / f"{name}.py"
+            text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            lines.append(f"{name:<12}{text.partition(chr(10))[0]}")
+    return "\n".join(lines)
+
+
+def test_the_floors_on_the_pages_are_those_of_the_import_contract():
+    drawn = floors(HOUSE, ROOT / "pyproject.toml")
+    for page in ("docs/architecture.md", "CONTRIBUTING.md"):
+        assert f"```\n{drawn}\n```" in (ROOT / page).read_text(encoding="utf-8"), f"{page}:\n{drawn}"
 
 
 def test_every_file_that_the_pages_name_is_there():

@@ -62,8 +62,9 @@ def circle(graph):
     return None
 
 
-def test_at_most_three_modules_stand_at_the_door():
+def test_at_most_three_modules_and_sixteen_rooms_stand_at_the_door():
     assert len([file for file in HOUSE.glob("*.py") if file.name != "__init__.py"]) <= 3
+    assert len([room for room in rooms(HOUSE) if room.parent == HOUSE]) <= 16
 
 
 def test_a_room_has_at_most_sixteen_modules():
@@ -97,6 +98,32 @@ def test_a_circle_is_found(tmp_path, line):
     (tmp_path / "a.py").write_text(line)
     (tmp_path / "b.py").write_text("from loquent.a import x")
     assert set(circle(imports(tmp_path))) == {"loquent.a", "loquent.b"}
+
+
+def folders_that_import_each_other(graph):
+    """Pairs of folders with imports in both directions; the modules at the door are in none."""
+
+    def folder(name):
+        return name if name in packages else name.rpartition(".")[0]
+
+    packages = {".".join(("loquent", *room.relative_to(HOUSE).parts)) for room in rooms(HOUSE)}
+    pairs = {(folder(name), folder(each)) for name, reached in graph.items() for each in reached}
+    return {
+        (one, two) for one, two in pairs if (two, one) in pairs and "loquent" not in (one, two) and one < two
+    }
+
+
+def test_no_two_folders_import_each_other():
+    assert folders_that_import_each_other(imports(HOUSE)) == set()
+
+
+def test_folders_that_import_each_other_are_found():
+    graph = {
+        "loquent.data.readers": {"loquent.data.reviews.corpus"},
+        "loquent.data.reviews.grammar": {"loquent.data.columns"},
+        "loquent.data.columns": {"loquent.core.values"},
+    }
+    assert folders_that_import_each_other(graph) == {("loquent.data", "loquent.data.reviews")}
 
 
 def test_the_face_has_its_names_and_leaks_nothing():
@@ -219,7 +246,7 @@ def test_one_function_shortens_values_for_errors():
 
 
 CONTRACTS = ("core/agent.py", "core/algorithm.py", "core/metric.py", "core/task.py")
-PROTOCOLS = ("rollout/*.py", "adapters/*.py")  # rooms whose protocols are contracts too
+PROTOCOLS = ("core/rollout/*.py", "adapters/*.py")  # rooms whose protocols are contracts too
 LOOKED_UP = {
     ("core/metric.py", "keys"),  # `traits`: a metric may leave these out, and every reader asks `traits`
     ("core/metric.py", "directions"),

@@ -13,7 +13,7 @@ import torch
 from gymnasium import spaces
 
 from loquent.core import registry
-from loquent.pretrained.torch_private import missing_compiler
+from loquent.pretrained.pytorch.torch_private import missing_compiler
 
 PERF = Path(__file__).resolve().parents[1] / "perf"
 
@@ -101,7 +101,7 @@ def test_a_benchmark_runs(perf, name, capsys):
     if "memory" in name and not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from Linux's /proc")
     if name.startswith("steps-"):
-        pytest.importorskip("loquent.pretrained.features")
+        pytest.importorskip("loquent.data.features")
     if name == "decode-compiled" and (missing := missing_compiler(torch.device("cpu"))):
         pytest.skip(f"torch compiles with {missing}, which is missing")
     assert perf("run").main([name, "--quick"]) == 0

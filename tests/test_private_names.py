@@ -10,8 +10,8 @@ from torch import nn
 
 HOUSE = Path(__file__).parents[1] / "src" / "loquent"
 HOMES = {
-    "pretrained/torch_private.py",
-    "models/decode/attention.py",  # transformers
+    "pretrained/pytorch/torch_private.py",
+    "models/caches/attention.py",  # transformers
     "algorithms/sb3/private_names.py",
     "metrics/lexical/sacre_private.py",
 }
@@ -74,14 +74,14 @@ def test_private_names_of_libraries_stand_in_one_module_each():
     # methods of a base class that another module of the package defines
     private = {place: set(names) - OWN.get(place, set()) for place, names in private.items()}
     assert {place for place, names in private.items() if names} == HOMES
-    assert private["models/decode/attention.py"] == {"_attn_implementation"}
+    assert private["models/caches/attention.py"] == {"_attn_implementation"}
 
 
 OWN = {"algorithms/imitation/decision_transformer.py": {"_nll"}}
 
 
 def test_names_of_torch():
-    from loquent.pretrained import torch_private
+    from loquent.pretrained.pytorch import torch_private
 
     inner = nn.Linear(2, 2)
     module = nn.Sequential(inner)
@@ -115,7 +115,7 @@ def test_names_of_torch():
     ],
 )
 def test_hooks_of_torch_are_seen(register):
-    from loquent.pretrained import torch_private
+    from loquent.pretrained.pytorch import torch_private
 
     module = nn.Linear(2, 2)
     assert not torch_private.is_changed(module)

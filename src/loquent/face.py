@@ -98,7 +98,7 @@ def train(
         profile: the name of a profile of the recipe, such as "smoke".
         progress: whether to show a progress bar.
         allow_imports: whether to import code that a YAML file names, wherever the file lies. Otherwise the
-            file must be trusted; see `loquent.core.guards.trust`.
+            file must be trusted; see `loquent.files.trust`.
 
     Raises:
         NotTrusted: a YAML file outside the current folder names code.

@@ -44,7 +44,7 @@ SHAPES = [
 
 
 def vector():
-    return pytest.importorskip("loquent.pretrained.features").Hashed(dimension=24)
+    return pytest.importorskip("loquent.data.features").Hashed(dimension=24)
 
 
 def empty(id, **settings):

@@ -9,7 +9,7 @@ import pytest
 from loquent.core.seeding import Key, borrowed
 
 pytest.importorskip("stable_baselines3")
-features = pytest.importorskip("loquent.pretrained.features")
+features = pytest.importorskip("loquent.data.features")
 ANIMALS = (
     "ant",
     "bee",

@@ -20,8 +20,9 @@ from loquent.core.agent import Answer
 from loquent.core.live import Live
 from loquent.core.metric import Measured
 from loquent.core.rollout.loop import Game, play
-from loquent.core.spaces import AnyText
 from loquent.core.values import Record
+from loquent.data.features.spaces import AnyText
+from loquent.data.features.token_view import END, TokenView
 from loquent.errors import (
     BadModel,
     BadSetting,
@@ -31,7 +32,6 @@ from loquent.errors import (
     InvalidAction,
     UnknownName,
 )
-from loquent.pretrained.features.token_view import END, TokenView
 from loquent.rewards import Term, TokenTerm, apply
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.wordle.task import Wordle

@@ -12,7 +12,7 @@ from endpoints import agent, asked, chat, said
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
 from loquent.core.agent import Agent, make
-from loquent.core.guards.attempts import Attempts, Failed
+from loquent.core.remote.attempts import Attempts, Failed
 from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent

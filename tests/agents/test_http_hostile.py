@@ -18,8 +18,8 @@ from endpoints import Server, agent, asked, chat, said
 
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
-from loquent.core.guards.endpoint import CHUNK
 from loquent.core.guards.secret import Secret
+from loquent.core.remote.endpoint import CHUNK
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent, MissingExtra
 from loquent.tasks.wordle.task import Wordle, WordleOptions

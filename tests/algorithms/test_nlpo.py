@@ -30,7 +30,7 @@ from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.one_pass import Scores
-from loquent.models.support import Support, entropy, filter_top_p, restricted_logprob
+from loquent.models.tokens.support import Support, entropy, filter_top_p, restricted_logprob
 
 QUICK = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2, "beta": 0.1}
 PROBS = torch.tensor([[0.5, 0.3, 0.15, 0.05]], dtype=torch.float64)

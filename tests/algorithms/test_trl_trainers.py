@@ -18,8 +18,8 @@ from loquent.core.seeding import Key, borrowed
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
-from loquent.models.support import Support
 from loquent.models.tokens.batch import TokenBatch
+from loquent.models.tokens.support import Support
 from loquent.pretrained import LanguageModel
 
 trl = pytest.importorskip("trl", reason="trl is not installed: pip install -c constraints.txt -e '.[dev]'")

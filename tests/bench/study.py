@@ -21,7 +21,7 @@ import numpy as np
 
 from loquent.bench.evidence import verdicts
 from loquent.bench.evidence.rows import Row
-from loquent.bench.suite_schema import Ordering
+from loquent.bench.schema.suite_schema import Ordering
 from loquent.core.seeding import Key
 from loquent.statistics import comparing, intervals, power, resampling, two_way
 from loquent.statistics.resampling import Resampling

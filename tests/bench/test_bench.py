@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from loquent.bench import crew, runner
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.verdicts import UNDECIDED
-from loquent.bench.work import Outcome
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
 from loquent.files import names

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loquent.bench import published
+from loquent.bench.schema import published
 
 
 @pytest.mark.data

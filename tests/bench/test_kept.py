@@ -11,7 +11,7 @@ import pytest
 
 from loquent.bench import crew, html, pages, runner, work
 from loquent.bench.evidence import texts
-from loquent.bench.work import Outcome
+from loquent.bench.evidence.outcome import Outcome
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.rows import row
-from loquent.bench.suite_schema import Column, Entry
-from loquent.bench.work import Outcome
+from loquent.bench.schema.suite_schema import Column, Entry
 from loquent.report.ceiling import EVERYTHING, cut, limits
 from loquent.statistics.intervals import interval
 

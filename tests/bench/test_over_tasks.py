@@ -12,9 +12,9 @@ from loquent.bench import suite as suites
 from loquent.bench.evidence import leaderboard, tallies, verdicts
 from loquent.bench.evidence.rows import Row
 from loquent.bench.jobs import Plan
-from loquent.bench.published import figure
 from loquent.bench.runner import write
-from loquent.bench.suite_schema import Column, Summary, Table, Tally
+from loquent.bench.schema.published import figure
+from loquent.bench.schema.suite_schema import Column, Summary, Table, Tally
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval
 

@@ -8,8 +8,8 @@ import pytest
 
 from loquent.bench import exports, html, jobs, pages, results
 from loquent.bench import suite as suites
-from loquent.bench.suite_schema import Drawing
-from loquent.bench.work import Outcome
+from loquent.bench.evidence.outcome import Outcome
+from loquent.bench.schema.suite_schema import Drawing
 from loquent.report.groups import Point
 
 

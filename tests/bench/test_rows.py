@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from loquent.bench.evidence.across import across
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.played import Played
 from loquent.bench.evidence.rows import Row, moved, row
 from loquent.bench.evidence.texts import further_text
 from loquent.bench.pages import further_columns
-from loquent.bench.suite_schema import Column, Entry, Table
-from loquent.bench.work import Outcome
+from loquent.bench.schema.suite_schema import Column, Entry, Table
 from loquent.statistics.intervals import Interval, interval
 
 

@@ -10,7 +10,7 @@ import pytest
 from loquent.bench import jobs, pages, runner
 from loquent.bench import suite as suites
 from loquent.bench.evidence.verdicts import UNDECIDED
-from loquent.bench.sets import SetJob
+from loquent.bench.schema.sets import SetJob
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.statistics.intervals import student
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loquent.bench import jobs, published, results
+from loquent.bench import jobs, results
 from loquent.bench import suite as suites
+from loquent.bench.schema import published
 from loquent.errors import BadSetting, UnknownName
 from loquent.training import recipes
 from loquent.training.recipes import kinds

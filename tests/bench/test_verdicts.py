@@ -15,7 +15,7 @@ from loquent.bench import suite as suites
 from loquent.bench.evidence import texts, verdicts, visible
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import ACROSS, CONTRADICTED, HOLDS, MISSING, UNDECIDED
-from loquent.bench.suite_schema import Ordering, Table
+from loquent.bench.schema.suite_schema import Ordering, Table
 from loquent.statistics.intervals import interval
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

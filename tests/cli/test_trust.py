@@ -12,10 +12,10 @@ import yaml
 
 import loquent
 from loquent.cli import main as cli
-from loquent.core.guards import trust
 from loquent.core.options import parse
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, NotTrusted
+from loquent.files import trust
 from loquent.training import recipes, run
 
 MODULE = """

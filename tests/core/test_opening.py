@@ -16,13 +16,13 @@ from loquent.core.guards import json_files, opening
 from loquent.core.values import Record
 from loquent.data import readers
 from loquent.data.arrow import read_datasets, read_parquet, write_datasets
+from loquent.data.features import files
 from loquent.data.minari import read_minari, write_minari
 from loquent.errors import BadRow, BadSetting, LoquentError
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.sentiment import lexicon
 from loquent.metrics.sentiment.classifier import Classifier
 from loquent.models.asking import lexicon as asking
-from loquent.pretrained.features import files
 
 EPISODE = Episode("t-v1", "r", "train", 0, 0, (Turn("task", "go", to="agent"), Turn("agent", "x")), "end")
 

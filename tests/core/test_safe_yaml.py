@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 import loquent
 from loquent.bench import suite
 from loquent.cli.convert import rl4lms
-from loquent.core.guards import safe_yaml
+from loquent.core import safe_yaml
 from loquent.core.options import COMMAND_LINE, dump, parse
 from loquent.errors import BadSetting, LoquentError
 from loquent.report.runs import ReportedRun
@@ -207,5 +207,5 @@ def test_nothing_else_reads_yaml():
                     f"{file}: import yaml whole, so that this test sees what is used"
                 )
     others = {name: found - {"safe_dump"} for name, found in used.items() if name != "safe_yaml.py"}
-    assert not any(others.values()), f"{others}: read YAML with loquent.core.guards.safe_yaml"
+    assert not any(others.values()), f"{others}: read YAML with loquent.core.safe_yaml"
     assert "parse" in used["safe_yaml.py"]  # it sees the one that does

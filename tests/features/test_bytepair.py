@@ -2,9 +2,9 @@
 
 import pytest
 
+from loquent.data.features import BytePair
+from loquent.data.features.bytepair import merged
 from loquent.errors import BadModel, BadRow, BadSetting
-from loquent.pretrained.features import BytePair
-from loquent.pretrained.features.bytepair import merged
 
 VOCABULARY = "<unk>\t0\n▁l\t-1\now\t-2\n▁low\t-3\ner\t-4\nl\t-5\n"
 VECTORS = "▁low 1 2\ner 3 4\n▁l 5 6\nw -9 0\n"

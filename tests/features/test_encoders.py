@@ -11,7 +11,7 @@ from transformers import AutoModel
 
 import small_encoder
 from loquent.errors import BadModel, BadSetting
-from loquent.pretrained.features import Contextual, Sentence
+from loquent.pretrained.featurizers import Contextual, Sentence
 
 
 @pytest.fixture(scope="module")

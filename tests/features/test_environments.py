@@ -11,7 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import loquent  # noqa: F401 - registers the environments
-from loquent.pretrained.features import Hashed, WordVectors
+from loquent.data.features import Hashed, WordVectors
 
 IDS = ("loquent/SequenceTagging-v0", "loquent/MultiLabel-v0", "loquent/MultipleChoice-v0")
 ODD = {"tokens": ["mid-July", "n't", "U.S.", "naïve", "東京"], "labels": ["A", "B", "B", "A", "A"]}

@@ -10,9 +10,9 @@ from gymnasium.utils.env_checker import check_env
 from loquent.core.actions import Texts
 from loquent.core.task import Observation, TaskSpec
 from loquent.core.values import Record
+from loquent.data.features import Hashed, WordVectors, make, view
+from loquent.data.features.views import View
 from loquent.errors import BadSetting, UnknownName
-from loquent.pretrained.features import Hashed, WordVectors, make, view
-from loquent.pretrained.features.views import View
 from loquent.tasks.multiple_choice.views import cosine
 
 VIEWS = {"tagging": "TaggingView", "multilabel": "MultiLabelView", "multiple_choice": "AnsweringView"}
@@ -197,7 +197,7 @@ def test_featurizers_by_name():
         ({"kind": "hashed", "size": 3}, BadSetting, "Known: dimension"),
         ({"dimension": 1}, BadSetting, "dimension"),
         ({"kind": "vectors"}, BadSetting, "needs path"),
-        ({"kind": "builtins:dict"}, BadSetting, "derives from loquent.pretrained.features.Featurizer"),
+        ({"kind": "builtins:dict"}, BadSetting, "derives from loquent.data.features.Featurizer"),
         ({"kind": 3}, BadSetting, "an int"),
     ):
         with pytest.raises(error, match=why):

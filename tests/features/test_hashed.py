@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loquent.data.features import Featurizer, Hashed, base
 from loquent.errors import BadSetting, LoquentError
-from loquent.pretrained.features import Featurizer, Hashed, base
 
 
 def test_a_vector_by_hand():
@@ -64,7 +64,7 @@ def test_odd_texts():
 
 def test_another_process_with_another_hash_seed_makes_the_same():
     code = (
-        "from loquent.pretrained.features import Hashed; h = Hashed(dimension=16); print(h.identity, h(['a film of "
+        "from loquent.data.features import Hashed; h = Hashed(dimension=16); print(h.identity, h(['a film of "
         "ours', 'Ünïcode']).tolist())"
     )
     told = {

@@ -8,8 +8,8 @@ import pytest
 
 import loquent
 from loquent.core.seeding import Key
+from loquent.data.features import WordVectors, view
 from loquent.errors import BadRow, BadSetting
-from loquent.pretrained.features import WordVectors, view
 
 ROWS = {"the": [1, 0, -2], "cat": [0, 0.5, 4], "b##": [3, 3, 3], "c00": [7, 0, 0], ". . .": [0, 0, 1]}
 TEXT = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in ROWS.items())

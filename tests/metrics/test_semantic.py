@@ -94,7 +94,7 @@ def test_bleurt_has_one_output_and_no_default(folders):
 
 
 def test_embedding_similarity_is_the_cosine_with_the_nearest_reference(folders):
-    from loquent.pretrained.features import Sentence
+    from loquent.pretrained.featurizers import Sentence
 
     metric = embedding_similarity(Context(), path=folders["encoder"], device="cpu")
     vectors = Sentence(model=folders["encoder"], device="cpu")

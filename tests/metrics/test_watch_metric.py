@@ -6,8 +6,8 @@ from laws import check_laws, rows
 from loquent.core.metric import Context, Samples
 from loquent.core.values import Record
 from loquent.errors import BadSetting
+from loquent.metrics.diversity.watch import Watch, watch
 from loquent.metrics.text import bag_f1
-from loquent.metrics.watch import Watch, watch
 from loquent.rewards.content import Copying, MissingConcepts
 from loquent.training.metrics import build_metrics, directions, higher_is_better
 

@@ -8,8 +8,8 @@ import torch
 from loquent.core.seeding import Key, borrowed
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.score import one_pass
-from loquent.models.support import Support, Trie
 from loquent.models.tokens.batch import TokenBatch
+from loquent.models.tokens.support import Support, Trie
 from loquent.pretrained import padded
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

@@ -11,7 +11,7 @@ from small_models import END, batch_of, drawn, gpt2, prompts_of
 
 from loquent.errors import BadModel
 from loquent.models.score.tokens import action_scores
-from loquent.models.trie import Trie
+from loquent.models.tokens.trie import Trie
 from loquent.pretrained.pairs import sides
 
 IN_CI = [

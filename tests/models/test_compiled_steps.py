@@ -9,9 +9,9 @@ from small_models import drawn, gemma, gpt2, llama, prompts_of
 
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
-from loquent.models.decode.compiled import compiled_step
+from loquent.models.caches.compiled import compiled_step
 from loquent.models.decode.loop import Decoding
-from loquent.pretrained.torch_private import failed_compilation, missing_compiler
+from loquent.pretrained.pytorch.torch_private import failed_compilation, missing_compiler
 
 CPU = torch.device("cpu")
 NEEDS_COMPILER = pytest.mark.skipif(missing_compiler(CPU) is not None, reason="no C++ compiler")

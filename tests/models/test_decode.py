@@ -20,11 +20,11 @@ from small_models import (
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
-from loquent.models.decode import attention, cache, rows
+from loquent.models.caches import attention, cache, rows
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.decode.sampling import choose
 from loquent.models.score.tokens import action_scores
-from loquent.models.support import Trie, restricted_logprob
+from loquent.models.tokens.support import Trie, restricted_logprob
 
 KINDS = list(kinds(gpt2()))
 MODELS = {"gpt2": gpt2, "gemma": gemma}

@@ -11,11 +11,11 @@ from small_models import batch_of, drawn, keys_of
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
-from loquent.models.decode import paired, twins
-from loquent.models.decode import rows as rows_module
+from loquent.models.caches import paired, twins
+from loquent.models.caches import rows as rows_module
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.score.tokens import action_scores
-from loquent.models.trie import Trie
+from loquent.models.tokens.trie import Trie
 from loquent.pretrained import head, hidden, logits, padded, pairs
 
 END, START, VOCABULARY = 1, 3, 40

@@ -5,10 +5,10 @@ import torch
 from small_models import END, gemma, gpt2, llama, prompts_of
 
 from loquent.core.seeding import Key
-from loquent.models.decode import cache, slots
-from loquent.models.decode import prompts as parts
+from loquent.models.caches import cache, slots
+from loquent.models.caches import prompts as parts
+from loquent.models.caches.prompts import distinct, passes
 from loquent.models.decode.loop import Decoding, decode
-from loquent.models.decode.prompts import distinct, passes
 from loquent.pretrained.forward import gpt2 as gpt2_pass
 
 MODELS = {"gpt2": gpt2, "llama": llama, "gemma": gemma}
@@ -81,7 +81,7 @@ def test_a_prompt_that_a_slot_holds_is_not_read_again(live, reads, monkeypatch):
 
 
 def test_cached_rows_read_equal_prompts_once():
-    from loquent.models.decode.cache import Cached
+    from loquent.models.caches.cache import Cached
 
     module, prompts = llama("float64"), prompts_of(3)
     rows, shapes = Cached(module, 0), []

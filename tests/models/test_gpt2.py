@@ -9,8 +9,8 @@ from small_models import END, VOCABULARY, drawn, gpt2, llama, prompts_of
 
 from loquent import pretrained
 from loquent.core.seeding import Key
-from loquent.models.decode import cache, slots
-from loquent.models.decode import rows as choice_of_rows
+from loquent.models.caches import cache, slots
+from loquent.models.caches import rows as choice_of_rows
 from loquent.models.decode.loop import _without_gaps
 from loquent.pretrained.forward import choice
 from loquent.pretrained.forward import gpt2 as ours

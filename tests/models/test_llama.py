@@ -7,8 +7,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
-from loquent.models.decode import cache, slots
-from loquent.models.decode import rows as choice_of_rows
+from loquent.models.caches import cache, slots
+from loquent.models.caches import rows as choice_of_rows
 from loquent.pretrained import dropping
 from loquent.pretrained.footprint import mix, products
 from loquent.pretrained.forward import choice, dropout

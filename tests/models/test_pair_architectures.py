@@ -14,11 +14,11 @@ from tokenizers_for_tests import sentence_piece
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
-from loquent.models.decode.cache import Uncached
-from loquent.models.decode.paired import Paired
-from loquent.models.decode.rows import rows_of
+from loquent.models.caches.cache import Uncached
+from loquent.models.caches.paired import Paired
+from loquent.models.caches.rows import rows_of
 from loquent.models.score.tokens import action_scores, weighted_nll
-from loquent.models.trie import Trie
+from loquent.models.tokens.trie import Trie
 from loquent.pretrained import head, hidden, logits, pairs
 
 # decoding reads whole rows, because our cache does not give the same; M2M100 counts no positions of padding

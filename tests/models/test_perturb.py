@@ -11,10 +11,10 @@ from small_models import DEVICES, END, VOCABULARY, batch_of, drawn, gemma, gpt2,
 from small_values import counted, formula, ids_of, plainly, values_of
 
 from loquent.errors import BadModel, BadSetting
-from loquent.models.decode import rows
+from loquent.models.caches import rows
 from loquent.models.decode.sampling import choose
 from loquent.models.score.acted import acting_scores
-from loquent.models.support import filter_top_k, filter_top_p
+from loquent.models.tokens.support import filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation, Shift, added, best_of_kl, kl, perturbed_logprob
 from loquent.pretrained.forward import choice
 

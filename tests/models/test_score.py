@@ -21,7 +21,7 @@ from loquent.models.score.tokens import (
     score,
     weighted_nll,
 )
-from loquent.models.support import entropy, restricted_logprob
+from loquent.models.tokens.support import entropy, restricted_logprob
 from loquent.pretrained import build
 from loquent.pretrained.output import Product
 from output_products import OutputProducts

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from loquent.models.decode.single import empty, mixed, wider
+from loquent.models.caches.single import empty, mixed, wider
 
 SIZES = [(4, 1), (1, 4), (2, 3)]  # heads that have keys, and heads that share each
 

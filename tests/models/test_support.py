@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from loquent.core.actions import Slots, Texts, bitset
 from loquent.errors import BadModel, LoquentError
-from loquent.models import support as support_module
-from loquent.models.support import (
+from loquent.models.tokens import support as support_module
+from loquent.models.tokens.support import (
     Support,
     Trie,
     entropy,

@@ -10,8 +10,8 @@ from test_format import format_of, ids_of, said, told
 from loquent.core.episode import Episode, Tokens, Turn
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadReward, LoquentError
-from loquent.models.support import Support
 from loquent.models.tokens.batch import TokenBatch, positions, token_batch
+from loquent.models.tokens.support import Support
 
 GUESS = Record(guess=1.0)
 WORDLE, PLAIN = "ilql, 35 characters", "plain"

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from loquent.core.seeding import Key
-from loquent.models import support
 from loquent.models.decode import sampling
 from loquent.models.decode.sampling import choose
-from loquent.models.support import filter_top_k, filter_top_p
+from loquent.models.tokens import support
+from loquent.models.tokens.support import filter_top_k, filter_top_p
 
 
 def whole(logits, uniform):

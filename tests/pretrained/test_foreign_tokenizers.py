@@ -12,11 +12,11 @@ from loquent.adapters.tokens import TokenizerFile
 from loquent.core.guards import tokenizer_files
 from loquent.core.guards.tokenizer_worker import Refused, check, check_pattern, growth
 from loquent.core.seeding import Key
+from loquent.data.features import BytePair
 from loquent.errors import BadModel
 from loquent.models.turns.words import Pieces
 from loquent.pretrained import likelihood
 from loquent.pretrained.classifier import ClassifierNetwork
-from loquent.pretrained.features import BytePair
 
 
 @pytest.fixture(scope="module")

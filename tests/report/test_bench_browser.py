@@ -9,7 +9,7 @@ import report_folders as made
 
 from loquent.bench import html, jobs, results
 from loquent.bench import suite as suites
-from loquent.bench.work import Outcome
+from loquent.bench.evidence.outcome import Outcome
 
 
 @pytest.fixture(scope="module")

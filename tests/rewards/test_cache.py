@@ -13,7 +13,7 @@ from loquent.core.options import takes
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadReward
-from loquent.metrics.watch import WatchOptions
+from loquent.metrics.diversity.watch import WatchOptions
 from loquent.rewards import apply, build
 from loquent.rewards.cache import Cache, Cached, Watched, clear
 

@@ -152,7 +152,7 @@ def view_of(task: Task, view: Any, featurizer: Any, form: str) -> tuple[Any, Any
     pair = view
     if isinstance(view, str):
         pair = (
-            registry.import_name("loquent.pretrained.features:view")(task, featurizer)
+            registry.import_name("loquent.data.features:view")(task, featurizer)
             if view == VECTOR
             else _named(task, view)
         )

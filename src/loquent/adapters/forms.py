@@ -15,9 +15,9 @@ from loquent.core.actions import ActionSet
 from loquent.core.agent import Answer
 from loquent.core.episode import TASK, Tokens
 from loquent.core.live import Live
-from loquent.core.spaces import AnyText
 from loquent.core.task import Stopped
 from loquent.core.values import Record
+from loquent.data.features.spaces import AnyText
 from loquent.errors import BadSetting, kind_of, naming
 
 View = tuple[Any, Any]  # (space, function from an observation to an array)

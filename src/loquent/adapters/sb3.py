@@ -16,8 +16,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from loquent.adapters.table import Table
 from loquent.core.actions import ActionSet
 from loquent.core.task import Observation
+from loquent.data.features.views import View
 from loquent.errors import LoquentError
-from loquent.pretrained.features.views import View
 
 
 class Games(VecEnv):

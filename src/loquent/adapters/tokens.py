@@ -13,9 +13,9 @@ import numpy as np
 from gymnasium import spaces
 
 from loquent.core.guards import json_files, tokenizer_files
+from loquent.data.features import token_view
+from loquent.data.features.token_view import Arrays, TokenView
 from loquent.errors import BadModel
-from loquent.pretrained.features import token_view
-from loquent.pretrained.features.token_view import Arrays, TokenView
 
 USUAL_ENDS = ("<|end|>", "<|endoftext|>", "</s>", "<eos>", "<|im_end|>")
 

@@ -18,8 +18,8 @@ from loquent.agents.exact import Exact
 from loquent.agents.http_options import CHAT, HttpOptions
 from loquent.core.agent import Answer, Question
 from loquent.core.episode import Turn
-from loquent.core.guards.attempts import Attempts, Failed, TooLong
-from loquent.core.guards.endpoint import CONTEXT, Endpoint, dumped
+from loquent.core.remote.attempts import Attempts, Failed, TooLong
+from loquent.core.remote.endpoint import CONTEXT, Endpoint, dumped
 from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.core.values import plain

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from loquent.core.guards.attempts import Connection
 from loquent.core.guards.secret import check_address
+from loquent.core.remote.attempts import Connection
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record, plain
 from loquent.errors import BadSetting

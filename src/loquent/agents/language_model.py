@@ -10,7 +10,7 @@ from loquent.errors import BadSetting
 from loquent.models.choose.best_of import BestOf
 from loquent.models.decode.loop import Decoding, Nucleus, decode
 from loquent.models.format.names import Format
-from loquent.models.support import Trie, legal_words
+from loquent.models.tokens.support import Trie, legal_words
 from loquent.models.values.perturb import Perturbation, best_of_kl
 from loquent.pretrained import prompt_room
 

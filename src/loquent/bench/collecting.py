@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loquent.bench.sets import SetJob, identifier, kind, text
+from loquent.bench.schema.sets import SetJob, identifier, kind, text
 from loquent.core import agent, episode
 from loquent.core.task import Task
 from loquent.core.values import Record

@@ -16,12 +16,13 @@ from typing import Any
 
 from tqdm import tqdm
 
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Job
-from loquent.bench.sets import SetJob
-from loquent.bench.work import Outcome, finished, make
+from loquent.bench.schema.sets import SetJob
+from loquent.bench.work import finished, make
 from loquent.core.guards.terminal import guard
 from loquent.files.machine import memory
-from loquent.pretrained import devices
+from loquent.pretrained.pytorch import devices
 
 Report = Callable[[Job | SetJob, Outcome], None]
 

@@ -19,7 +19,7 @@ from loquent.bench.pages import (
     visible_differences,
 )
 from loquent.bench.results import Results
-from loquent.bench.suite_schema import Table
+from loquent.bench.schema.suite_schema import Table
 from loquent.files.machine.version import __version__
 from loquent.report.groups import bounded
 from loquent.statistics.intervals import Interval

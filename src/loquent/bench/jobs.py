@@ -8,10 +8,19 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from loquent.bench import sets
 from loquent.bench.ranking import Rank
-from loquent.bench.sets import SetJob
-from loquent.bench.suite_schema import ANY, REFERENCE, SMOKE, Entry, Suite, inside, named_in, references
+from loquent.bench.schema import sets
+from loquent.bench.schema.sets import SetJob
+from loquent.bench.schema.suite_schema import (
+    ANY,
+    REFERENCE,
+    SMOKE,
+    Entry,
+    Suite,
+    inside,
+    named_in,
+    references,
+)
 from loquent.core.options import COMMAND_LINE, SUITE, Node, without_transport
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted, UnknownName

@@ -28,7 +28,7 @@ from loquent.bench.evidence.texts import (
     step_text,
 )
 from loquent.bench.results import Results
-from loquent.bench.suite_schema import Table
+from loquent.bench.schema.suite_schema import Table
 from loquent.files import final_evaluation
 from loquent.files.machine.version import __version__
 from loquent.statistics import two_way

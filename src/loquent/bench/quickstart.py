@@ -18,9 +18,9 @@ from typing import Any
 
 from loquent.bench import crew, jobs, runner
 from loquent.bench import suite as suites
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Plan
-from loquent.bench.suite_schema import Suite
-from loquent.bench.work import Outcome
+from loquent.bench.schema.suite_schema import Suite
 from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, final_evaluation

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.algorithms.logged_keys import BUILT_IN
-from loquent.bench import published
 from loquent.bench.evidence import tallies, verdicts
 from loquent.bench.evidence.across import Across, across
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.stopping import Stopped
 from loquent.bench.evidence.verdicts import Verdict
 from loquent.bench.jobs import Job, Plan
-from loquent.bench.suite_schema import Drawing, Suite
-from loquent.bench.work import Outcome
+from loquent.bench.schema import published
+from loquent.bench.schema.suite_schema import Drawing, Suite
 from loquent.core.logged import LOGGED, definition
 from loquent.core.logged import value as measured
 from loquent.errors import BadSetting, nearest

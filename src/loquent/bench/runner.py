@@ -12,11 +12,11 @@ from pathlib import Path
 from loquent.bench import crew, exports, html, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence import leaderboard
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.results import Results
-from loquent.bench.sets import SetJob
-from loquent.bench.suite_schema import Suite
-from loquent.bench.work import Outcome
+from loquent.bench.schema.sets import SetJob
+from loquent.bench.schema.suite_schema import Suite
 from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
@@ -54,7 +54,7 @@ def bench(
             cores and memory allow (`crew.cores`).
         say: called with each line of progress.
         allow_imports: accept files of suites and recipes that name code, wherever they lie; otherwise
-            `loquent.core.guards.trust` decides.
+            `loquent.files.trust` decides.
 
     Raises:
         UnknownName, BadSetting: the suite or a setting is wrong.

@@ -8,9 +8,9 @@ from statistics import mean, stdev
 from typing import Any
 
 from loquent.core import logged
-from loquent.core.guards import json_files, trust
+from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint
-from loquent.files import atomic, final_evaluation, names, saved_state
+from loquent.files import atomic, final_evaluation, names, saved_state, trust
 from loquent.files.run_folder import RunFolder
 from loquent.statistics import tables
 from loquent.training import recipes
@@ -53,7 +53,7 @@ def resume_seeds(
     Args:
         from_older: continue from an older checkpoint if the newest is refused.
         allow_imports: import the code that the recipe names, wherever the folder lies; otherwise
-            `loquent.core.guards.trust` decides.
+            `loquent.files.trust` decides.
     """
     recipe = recipes.load(folder / RECIPE, imports="all" if allow_imports else "trusted")
     runs = []

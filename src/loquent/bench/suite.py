@@ -14,8 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.sets import Data, Ranking
-from loquent.bench.suite_schema import (
+from loquent.bench.schema.sets import Data, Ranking
+from loquent.bench.schema.suite_schema import (
     ANY,
     DATA,
     SMOKE,
@@ -31,10 +31,10 @@ from loquent.bench.suite_schema import (
     named_in,
     references,
 )
-from loquent.core.guards import trust
 from loquent.core.options import Node, fill, read, unknown
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting, UnknownName
+from loquent.files import trust
 from loquent.training import recipes as recipe
 
 FOLDER = resources.files("loquent.bench") / "suites"
@@ -70,7 +70,7 @@ def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
 
     Args:
         allow_imports: accept a file that names code, and its recipes, wherever they lie; otherwise
-            `loquent.core.guards.trust` decides.
+            `loquent.files.trust` decides.
 
     Raises:
         UnknownName: there is no such suite.

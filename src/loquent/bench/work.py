@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ import torch
 
 from loquent.bench import collecting, ranking
 from loquent.bench.evidence import played, stopping
-from loquent.bench.evidence.played import Played
-from loquent.bench.evidence.stopping import Stopped
+from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Job
-from loquent.bench.sets import SetJob
+from loquent.bench.schema.sets import SetJob
 from loquent.core.agent import make as make_agent
 from loquent.core.metric import Context
 from loquent.core.values import EMPTY, frozen, plain
@@ -39,35 +38,6 @@ from loquent.training.recipes import Recipe
 from loquent.training.run import load_run
 from loquent.training.start import make_task
 from loquent.training.train import train
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a job: the evaluation of a run, the figures of a set, or the reason of a failure.
-
-    Attributes:
-        fresh: whether this call made the job.
-        note: what happened to an earlier state of the folder.
-        version: the version of Loquent that made the job; "" if it is not recorded.
-        threads: the number of torch's threads in the run; 0 if it is not recorded.
-        logged: the last line of the run's metrics.jsonl.
-        figures: the figures of a set of recorded episodes, which has no evaluation.
-        played: the numbers of the episodes of the evaluation; None if they cannot be read.
-        stopped: where early stopping ended the run; None if it has none.
-    """
-
-    key: str
-    evaluation: dict[str, Any] | None = None
-    failure: str = ""
-    seconds: float = 0.0
-    fresh: bool = True
-    note: str = ""
-    version: str = ""
-    threads: int = 0
-    logged: Mapping[str, Any] = EMPTY
-    figures: Mapping[str, Any] | None = None
-    played: Played | None = None
-    stopped: Stopped | None = None
 
 
 def finished(job: Job | SetJob) -> Outcome | None:

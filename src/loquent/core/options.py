@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from loquent.core import registry
-from loquent.core.guards.safe_yaml import Node, dump, parse, read
+from loquent.core.safe_yaml import Node, dump, parse, read
 from loquent.core.settings import range_problem, range_text
 from loquent.core.values import Record, frozen
 from loquent.errors import BadSetting, NotImported, listed, nearest

@@ -9,9 +9,9 @@ from typing import Any
 
 from loquent.core import episode
 from loquent.core.episode import Episode
-from loquent.core.guards import json_files, trust
+from loquent.core.guards import json_files
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
-from loquent.files import atomic, final_evaluation, manifest, names
+from loquent.files import atomic, final_evaluation, manifest, names, trust
 from loquent.files.machine.version import RUN_FORMAT, __version__
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_logs import RunLogs

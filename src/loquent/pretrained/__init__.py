@@ -17,7 +17,6 @@ from loquent.pretrained.classifier import (
     load_classifier,
     sequence_classifier,
 )
-from loquent.pretrained.devices import DTYPES, device, dtype, exact, threads
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.forward import dropping
 from loquent.pretrained.language import LanguageModel, context, end_ids, load, prompt_room, save
@@ -34,6 +33,7 @@ from loquent.pretrained.networks import (
     twin,
 )
 from loquent.pretrained.output import OutputLayer, head
+from loquent.pretrained.pytorch.devices import DTYPES, device, dtype, exact, threads
 
 __all__ = [
     "DTYPES", "END", "ClassifierNetwork", "Encoder", "LanguageModel", "OutputLayer", "SequenceClassifier",

@@ -7,9 +7,10 @@ from typing import Any
 
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadSetting
-from loquent.pretrained import devices, sizes
+from loquent.pretrained import sizes
 from loquent.pretrained.folder import untrained
 from loquent.pretrained.language import LanguageModel, transformers_library
+from loquent.pretrained.pytorch import devices
 
 SHAPES = ("gpt2", "llama", "t5", "bart")
 END = "<|end|>"  # the only special token of these tokenizers: start, end and padding

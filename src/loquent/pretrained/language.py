@@ -13,8 +13,9 @@ import torch
 
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, MissingExtra
-from loquent.pretrained import devices, lora, pairs, sizes
+from loquent.pretrained import lora, pairs, sizes
 from loquent.pretrained.folder import check_tokenizer, from_pretrained
+from loquent.pretrained.pytorch import devices
 
 TOKENIZER_FILES = (
     "tokenizer.json",

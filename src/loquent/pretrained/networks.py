@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from loquent.pretrained import pairs
 from loquent.pretrained.forward import hidden_where, pass_of
-from loquent.pretrained.torch_private import is_dropout
+from loquent.pretrained.pytorch.torch_private import is_dropout
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel
 from loquent.pretrained.footprint import type_of_products
-from loquent.pretrained.torch_private import version
+from loquent.pretrained.pytorch.torch_private import version
 
 MOST_START = 2  # ids, the longest start of a decoder
 KEPT_BYTES = 1 << 28  # of the states of a frozen encoder

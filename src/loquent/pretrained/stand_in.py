@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from loquent.pretrained.pairs import encoder_output
+from loquent.pretrained.pytorch.torch_private import is_changed, with_child
 from loquent.pretrained.recorder import Unrecognised
-from loquent.pretrained.torch_private import is_changed, with_child
 
 # arguments of a trunk on which its hidden states do not depend
 FLAGS = {"use_cache", "return_dict", "output_attentions", "output_hidden_states", "output_router_logits"}

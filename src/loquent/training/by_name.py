@@ -58,7 +58,7 @@ def agent(
         options: the options of the agent, as `agent.key=value`.
         prefix: the prefix of these options.
         allow_imports: import the code that a run's recipe names, wherever the run is stored. By default
-            `loquent.core.guards.trust` decides.
+            `loquent.files.trust` decides.
 
     Raises:
         UnknownName: no agent has this name.

@@ -49,7 +49,7 @@ class Run:
     allow_imports: bool = False
     """Whether the code that its recipe names is imported wherever the run is stored.
 
-    By default `loquent.core.guards.trust` decides.
+    By default `loquent.files.trust` decides.
     """
 
     @property

@@ -15,8 +15,8 @@ from loquent.agents.turns import StopForcing
 from loquent.core.agent import Answer
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
+from loquent.data import features
 from loquent.errors import BadSetting
-from loquent.pretrained import features
 from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 from loquent.training import recipes

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.core.values import Record
+from loquent.data.features.token_view import ACTIONS, END, PAD, TokenView, encode
 from loquent.errors import BadSetting, InvalidAction
-from loquent.pretrained.features.token_view import ACTIONS, END, PAD, TokenView, encode
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.generation.views import render
 

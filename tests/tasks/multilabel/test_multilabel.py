@@ -113,7 +113,7 @@ def test_ml_6_names_that_cannot_be():
 
 
 def test_ml_7_a_vector_is_the_text_and_the_labels():
-    featurizer = pytest.importorskip("loquent.pretrained.features").Hashed(dimension=16)
+    featurizer = pytest.importorskip("loquent.data.features").Hashed(dimension=16)
     settings = {
         "source": "samples",
         "samples": [{"text": "some text", "labels": ["A"]}],

@@ -160,7 +160,7 @@ def test_all_forms_of_a_question_are_read_alike():
 
 @pytest.mark.parametrize("shape", ["informed", "simple"])
 def test_qa_7_vectors(shape):
-    features = pytest.importorskip("loquent.pretrained.features")
+    features = pytest.importorskip("loquent.data.features")
     featurizer = features.Hashed(dimension=16)
     world, steps = played([CONTINUE])
     space, view = features.view(world, featurizer, answering=shape)
@@ -191,7 +191,7 @@ def test_qa_7_vectors(shape):
 )
 def test_qa_7_a_vector_of_zeros_has_the_cosine_nought(tmp_path, fields, want):
     """`want` tells which of the two cosines, with the question and with the facts, is another number."""
-    features = pytest.importorskip("loquent.pretrained.features")
+    features = pytest.importorskip("loquent.data.features")
     words = ["flowers", "require", "insects", "sugar", "pollinate", "are", "pollinated"]
     (tmp_path / "v.txt").write_text(
         "".join(f"{word} {i + 1} {(-1) ** i * 2}\n" for i, word in enumerate(words))

@@ -12,8 +12,8 @@ from loquent.adapters.gymnasium import Environment
 from loquent.agents.scripted import Expert
 from loquent.core.actions import ActionSet
 from loquent.core.rollout.loop import games, play
+from loquent.data.features import view
 from loquent.errors import BadSetting, EpisodeOver, InvalidAction, LoquentError
-from loquent.pretrained.features import view
 from loquent.tasks.reading.actions import Slots, Vocabulary
 from loquent.tasks.reading.vector import ReadingVector
 from loquent.tasks.reading.views import Words

@@ -289,7 +289,7 @@ def test_running_scores_are_those_of_every_beginning(reward, pairs):
 
 
 def hashed():
-    return pytest.importorskip("loquent.pretrained.features").Hashed(dimension=32)
+    return pytest.importorskip("loquent.data.features").Hashed(dimension=32)
 
 
 def vectors(texts, **settings):

@@ -18,10 +18,10 @@ from loquent.core.actions import Slots
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Observation, Task
 from loquent.core.values import digest
+from loquent.data import features
+from loquent.data.features.views import View
 from loquent.errors import BadSetting, MissingExtra
 from loquent.files.tensor_files import save_network
-from loquent.pretrained import features
-from loquent.pretrained.features.views import View
 
 
 @dataclass(frozen=True, eq=False)

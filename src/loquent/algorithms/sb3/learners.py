@@ -28,9 +28,9 @@ from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key, borrowed
 from loquent.core.task import Task
+from loquent.data.features.views import View, warm
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files.machine.memory import bytes_of_arrays
-from loquent.pretrained.features.views import View, warm
 
 LOG_KEYS = {
     "n_updates": "",

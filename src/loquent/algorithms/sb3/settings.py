@@ -12,9 +12,9 @@ from typing import Any, Self
 from loquent.core.algorithm import AlgorithmConfig, StepSettings
 from loquent.core.settings import check_ranges, redefault, setting
 from loquent.core.values import EMPTY, Record
+from loquent.data.features.making import resolved
+from loquent.data.features.views import ANSWERING
 from loquent.errors import BadSetting
-from loquent.pretrained.features.making import resolved
-from loquent.pretrained.features.views import ANSWERING
 
 PAPER = "2011.08272 sec. 3"
 GAP = "Stable Baselines 2's default"

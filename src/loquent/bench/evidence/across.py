@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from loquent.bench.evidence.rows import Row
-from loquent.bench.suite_schema import Suite, Table
+from loquent.bench.schema.suite_schema import Suite, Table
 from loquent.statistics.across_tasks import interquartile_mean, probability_of_improvement
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.bench.evidence.rows import Row
-from loquent.bench.suite_schema import SMOKE, Suite
+from loquent.bench.schema.suite_schema import SMOKE, Suite
 from loquent.core.guards import json_files, opening
 from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting

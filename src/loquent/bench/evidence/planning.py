@@ -10,7 +10,7 @@ from typing import Any
 from loquent.bench.evidence.texts import tests_text
 from loquent.bench.evidence.verdicts import ACROSS, family
 from loquent.bench.evidence.visible import deviation
-from loquent.bench.suite_schema import Suite, Table
+from loquent.bench.schema.suite_schema import Suite, Table
 from loquent.core.guards import json_files
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval

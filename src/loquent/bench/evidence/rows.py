@@ -9,10 +9,10 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from loquent.bench import published
-from loquent.bench.published import Figure
-from loquent.bench.suite_schema import Column, Suite
-from loquent.bench.work import Outcome
+from loquent.bench.evidence.outcome import Outcome
+from loquent.bench.schema import published
+from loquent.bench.schema.published import Figure
+from loquent.bench.schema.suite_schema import Column, Suite
 from loquent.core.logged import value as measured
 from loquent.files import final_evaluation
 from loquent.report.ceiling import cut, limits

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from loquent.bench.evidence import verdicts
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import Step
-from loquent.bench.suite_schema import Suite, Summary, Table, Tally
+from loquent.bench.schema.suite_schema import Suite, Summary, Table, Tally
 from loquent.statistics import comparing
 
 WIN, LOSS, NEITHER, MISSING = "win", "loss", "neither", verdicts.MISSING

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from loquent.bench.evidence.rows import Row, moved, shared, table
-from loquent.bench.suite_schema import Ordering, Suite
+from loquent.bench.schema.suite_schema import Ordering, Suite
 from loquent.statistics import comparing, two_way
 from loquent.statistics.comparing import Difference, OrderTest
 from loquent.statistics.intervals import LEVEL

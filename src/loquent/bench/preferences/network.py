@@ -9,10 +9,11 @@ from typing import Any
 from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.core.seeding import Key, borrowed
 from loquent.metrics.semantic.preference_model import LABELS
-from loquent.pretrained import ClassifierNetwork, devices, sizes
+from loquent.pretrained import ClassifierNetwork, sizes
 from loquent.pretrained.building import END, train_tokenizer
 from loquent.pretrained.folder import untrained
 from loquent.pretrained.language import load_module, load_tokenizer, transformers_library
+from loquent.pretrained.pytorch import devices
 from loquent.training.policies import policy_folder
 
 PAD = "<|pad|>"

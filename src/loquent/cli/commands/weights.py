@@ -12,12 +12,11 @@ from pathlib import Path
 
 from loquent.core import registry
 from loquent.core.episode import Episode
-from loquent.core.guards import trust
 from loquent.core.options import Node, fill, parse, read
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting, LoquentError, nearest
-from loquent.files import names
+from loquent.files import names, trust
 from loquent.rewards.counting import RAW
 from loquent.training.datasets.collection import PLAN
 from loquent.training.datasets.designed import by_owner

@@ -258,7 +258,8 @@ def _evaluated(source: Source, task: dict[str, Any]) -> int:
         source.remark("train_evaluation", why)
         return 5000
     if task.get("dataset") == "constant":
-        return source.get("datapool.args.n_samples", int, 100, 1)
+        samples: int = source.get("datapool.args.n_samples", int, 100, 1)
+        return samples
     why = (
         "RL4LMs evaluates all rows of a split; here training.evaluate_episodes are 200 and "
         "training.final_episodes are 400: set them to the rows of your splits"

@@ -205,7 +205,7 @@ def _term(source: Source, name: str) -> dict[str, Any]:
 def _rouge(source: Source) -> str:
     """The kind of ROUGE that is the reward."""
     key = "reward_fn.args.rouge_type"
-    kind = source.get(key, str)
+    kind: str = source.get(key, str)
     if kind not in KINDS:
         raise BadSetting(f"{source.place(key)}: {UnknownName('ROUGE of RL4LMs', kind, KINDS)}")
     source.taken(key, "rewards.rouge.key")

@@ -55,7 +55,8 @@ def _for_programs(app: Any) -> Any:
         elif any(name in OF_BROWSERS for name, _ in scope["headers"]):
             why = "the request comes from a page in a browser; this server answers programs only"
         else:
-            return await app(scope, receive, send)
+            await app(scope, receive, send)
+            return
         headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 403, "headers": headers})
         await send({"type": "http.response.body", "body": json.dumps({"error": why}).encode()})

@@ -177,7 +177,7 @@ def bleurt(context: Context, options: BleurtOptions) -> Bleurt:
 @takes(SimilarityOptions)
 def embedding_similarity(context: Context, options: SimilarityOptions) -> EmbeddingSimilarity:
     """The cosine of sentence vectors. Needs loquent[train] and a sentence encoder's folder or name."""
-    from loquent.pretrained.features import Sentence
+    from loquent.pretrained.featurizers import Sentence
 
     encode = Sentence(
         model=options.path, pooling=options.pooling, revision=options.revision, device=options.device

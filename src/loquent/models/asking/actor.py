@@ -19,7 +19,7 @@ from loquent.models.asking.inputs import Inputs, Situation
 from loquent.models.asking.network import Network, log_probabilities, values
 from loquent.models.asking.pointer import best_spans
 from loquent.models.asking.settings import NetworkSettings
-from loquent.pretrained import devices
+from loquent.pretrained.pytorch import devices
 
 
 class AskingActor:

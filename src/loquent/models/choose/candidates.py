@@ -22,7 +22,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.format.names import Format
 from loquent.models.values.networks import Head
 from loquent.pretrained import evaluating, exact, groups, hidden, padded, pairs, prompt_room
-from loquent.pretrained.torch_private import lerp_
+from loquent.pretrained.pytorch.torch_private import lerp_
 
 Ids = Sequence[int]
 

@@ -17,7 +17,7 @@ from loquent.errors import BadModel, LoquentError, is_memory_error
 from loquent.models.decode.drawn import Choices, Drawn, Sequences
 from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.score.acted import acting_at, padded_answers
-from loquent.models.trie import Trie
+from loquent.models.tokens.trie import Trie
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained.pairs import is_pair, sides
 

@@ -11,8 +11,8 @@ import torch
 from loquent.core.episode import Tokens
 from loquent.core.task import Stopped
 from loquent.models.decode.sampling import Choice
-from loquent.models.support import Support
-from loquent.models.trie import Trie
+from loquent.models.tokens.support import Support
+from loquent.models.tokens.trie import Trie
 
 
 @dataclass(frozen=True, eq=False)

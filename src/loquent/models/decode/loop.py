@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
+from loquent.models.caches.readers import Read, Readers, sources
 from loquent.models.decode.beam import beam_search
 from loquent.models.decode.drawn import Drawn, TokenRecord
-from loquent.models.decode.readers import Read, Readers, sources
 from loquent.models.decode.sampling import Choice, choose
 from loquent.models.decoding_settings import Decoding
-from loquent.models.support import Trie, filter_top_k, filter_top_p
+from loquent.models.tokens.support import Trie, filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context, evaluating
 from loquent.pretrained.footprint import products
@@ -135,7 +135,7 @@ def decode(
 def _answers(request: _Request) -> list[Drawn]:
     """The answers of a checked request, by sampling, greedily or by beam search."""
     # imported here because it needs transformers, whose import takes seconds
-    from loquent.models.decode.attention import fast_single_queries
+    from loquent.models.caches.attention import fast_single_queries
 
     module, decoding, nucleus = request.module, request.decoding, request.nucleus
     perturbation = request.perturbation

@@ -13,13 +13,13 @@ from torch import Tensor
 from transformers import LogitsProcessor
 
 from loquent.errors import BadModel
-from loquent.models.decode.cache import Rows
+from loquent.models.caches.cache import Rows
+from loquent.models.caches.readers import sources as trunks_of
+from loquent.models.caches.rows import rows_of
 from loquent.models.decode.drawn import Choices
-from loquent.models.decode.readers import sources as trunks_of
-from loquent.models.decode.rows import rows_of
 from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.decoding_settings import Decoding
-from loquent.models.support import filter_top_k, filter_top_p
+from loquent.models.tokens.support import filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation, perturbed_logprob
 from loquent.pretrained import context, evaluating
 from loquent.pretrained.pairs import source_ids

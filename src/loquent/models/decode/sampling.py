@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from loquent.errors import BadModel
-from loquent.models.support import Support, filter_top_k, filter_top_p
+from loquent.models.tokens.support import Support, filter_top_k, filter_top_p
 from loquent.models.values.perturb import Shift
 
 WIDE = 4096  # from so many columns on, rows are summed by blocks

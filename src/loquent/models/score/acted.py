@@ -9,11 +9,11 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from loquent.models.decode.readers import sources
+from loquent.models.caches.readers import sources
 from loquent.models.score import one_pass
 from loquent.models.score.tokens import deciding, micro_batches
-from loquent.models.support import Support, entropy
 from loquent.models.tokens.batch import TokenBatch
+from loquent.models.tokens.support import Support, entropy
 from loquent.models.values.perturb import Perturbation, kl, perturbed_logprob
 from loquent.pretrained import evaluating, head, hidden, padded
 from loquent.pretrained import logits as own_logits

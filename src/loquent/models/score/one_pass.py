@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from loquent.models.support import Support, restricted_logprob
-from loquent.models.support import entropy as entropy_of
+from loquent.models.tokens.support import Support, restricted_logprob
+from loquent.models.tokens.support import entropy as entropy_of
 from loquent.models.values.chunked import refuse_second_derivatives
 from loquent.pretrained.output import Product
 

@@ -21,9 +21,9 @@ from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.score import one_pass
 from loquent.models.score.one_pass import Losses, Scores
-from loquent.models.support import Support, restricted_logprob
-from loquent.models.support import entropy as entropy_of
 from loquent.models.tokens.batch import TokenBatch
+from loquent.models.tokens.support import Support, restricted_logprob
+from loquent.models.tokens.support import entropy as entropy_of
 from loquent.models.values.chunked import chunked, summed
 from loquent.pretrained import evaluating, groups, head
 

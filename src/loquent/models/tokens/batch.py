@@ -21,9 +21,9 @@ from loquent.core.values import Record
 from loquent.errors import BadModel, LoquentError
 from loquent.models.format.base import HEAD
 from loquent.models.format.names import Format
-from loquent.models.support import Support
 from loquent.models.tokens.room import Limits
 from loquent.models.tokens.rows import RowAnswer, rows_of
+from loquent.models.tokens.support import Support
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from loquent.models.turns.inputs import Inputs
 from loquent.models.turns.parts import FEW, Dense, Tree, drawn, is_dense, legal_parts, masked
 from loquent.models.turns.scored import Legality, ScoredTurns, distribution, joined, logprob_of
 from loquent.models.turns.settings import NetworkSettings
-from loquent.pretrained import devices
+from loquent.pretrained.pytorch import devices
 
 PASS = 1024  # turns in one forward pass without gradients
 

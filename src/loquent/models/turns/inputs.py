@@ -13,11 +13,11 @@ from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Task
 from loquent.core.values import digest
+from loquent.data import features
+from loquent.data.features.views import BATCH, View, warm
 from loquent.errors import BadSetting
 from loquent.models.turns.settings import VIEWS, NetworkSettings
 from loquent.models.turns.words import Pieces, Vocabulary
-from loquent.pretrained import features
-from loquent.pretrained.features.views import BATCH, View, warm
 
 Arrays = dict[str, NDArray[Any]]
 START = Key(0, ("inputs",))

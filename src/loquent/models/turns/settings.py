@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from loquent.core.settings import setting
 from loquent.core.values import EMPTY, Record
+from loquent.data.features.making import resolved
 from loquent.errors import BadSetting
-from loquent.pretrained.features.making import resolved
 
 VIEWS = {"vector": "", "objects": "objects", "cnn": "image", "patches": "image", "vilt": "image"}
 LILGYM = "2211.01994 and the released code"

@@ -17,7 +17,7 @@ from loquent.models.values.chunked import Columns, Rows, summed
 from loquent.pretrained import exact, exactly, lora, twin
 from loquent.pretrained.lora.low_rank import adapted
 from loquent.pretrained.output import trunk, width
-from loquent.pretrained.torch_private import lerp_
+from loquent.pretrained.pytorch.torch_private import lerp_
 
 BACKBONES = ("separate", "shared", "lora", "frozen")
 CHUNK = 1 << 22  # the values of one chunk of a Q-head's outputs, if all outputs are needed

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from loquent.pretrained.devices import dtype
+from loquent.pretrained.pytorch.devices import dtype
 
 NAME = "loquent_products"  # the attribute of a network
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from loquent.pretrained.forward import gpt2, llama
 from loquent.pretrained.forward.choice import pass_of
 from loquent.pretrained.forward.parts import name
-from loquent.pretrained.torch_private import is_changed
+from loquent.pretrained.pytorch.torch_private import is_changed
 
 KIND = "ForSequenceClassification"
 CLASSIFIERS = {

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from loquent.pretrained.forward.dropout import attend
 from loquent.pretrained.lora.low_rank import LowRank
-from loquent.pretrained.torch_private import is_changed
+from loquent.pretrained.pytorch.torch_private import is_changed
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """(layer, scaled query [n, heads, width], key and value [n, key heads, width]) -> mixed values

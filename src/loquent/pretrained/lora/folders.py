@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadModel
-from loquent.pretrained.devices import DTYPES
 from loquent.pretrained.lora.injecting import NAME, digest, inject, is_own, peft_library
+from loquent.pretrained.pytorch.devices import DTYPES
 
 CONFIG, WEIGHTS, BASE = "adapter_config.json", "adapter_model.safetensors", "base.json"
 PREFIX = "base_model.model."  # of names in peft's files

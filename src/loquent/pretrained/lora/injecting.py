@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel, BadSetting, LoquentError, MissingExtra
-from loquent.pretrained.devices import exact
+from loquent.pretrained.pytorch.devices import exact
 
 NAME = "default"  # of the adapter, in peft's layers
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from loquent.errors import BadModel
-from loquent.pretrained.devices import exact
+from loquent.pretrained.pytorch.devices import exact
 
 
 class LowRank(nn.Module):

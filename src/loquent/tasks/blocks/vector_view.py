@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.task import Observation, Task
-from loquent.pretrained.features.base import Featurizer
-from loquent.pretrained.features.views import Inputs, View
+from loquent.data.features.base import Featurizer
+from loquent.data.features.views import Inputs, View
 from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, SIZES, TOWER_Y
 from loquent.tasks.blocks.views import OBJECTS
 

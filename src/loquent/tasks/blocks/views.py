@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
+from loquent.data.features.spaces import AnyText, check_lengths
 from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, Board, Box
 from loquent.tasks.blocks.pictures import terminal, tiles
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from gymnasium import spaces
 
-from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
+from loquent.data.features.spaces import AnyText, check_lengths
 
 LONGEST_TEXT = 1 << 20  # characters
 

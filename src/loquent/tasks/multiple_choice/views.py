@@ -10,11 +10,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
+from loquent.data.features.base import Featurizer, VectorCache
+from loquent.data.features.spaces import AnyText, check_lengths
+from loquent.data.features.views import ANSWERING, Inputs, View
 from loquent.errors import BadSetting
-from loquent.pretrained.features.base import Featurizer, VectorCache
-from loquent.pretrained.features.views import ANSWERING, Inputs, View
 
 LONGEST_TEXT = 1 << 20  # characters
 COSINES_BYTES = 1 << 20  # the size limit of a view's cache: the cosines of 130,000 choices

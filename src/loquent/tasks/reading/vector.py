@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from loquent.core import registry
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
-from loquent.core.spaces import AnyText
 from loquent.core.task import Row
+from loquent.data.features.spaces import AnyText
 from loquent.errors import BadSetting, InvalidAction
 from loquent.tasks.reading import games
 from loquent.tasks.reading.actions import Commands, Vocabulary

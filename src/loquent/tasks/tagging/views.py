@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
-from loquent.pretrained.features.base import Featurizer
-from loquent.pretrained.features.views import Inputs, View
+from loquent.data.features.base import Featurizer
+from loquent.data.features.spaces import AnyText, check_lengths
+from loquent.data.features.views import Inputs, View
 
 LONGEST_TOKEN = 65_536  # characters
 

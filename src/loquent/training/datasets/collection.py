@@ -86,7 +86,7 @@ def collect(
 
     Args:
         allow_imports: if a player is a run, import the code that its recipe names, wherever the run lies;
-            otherwise `loquent.core.guards.trust` decides.
+            otherwise `loquent.files.trust` decides.
 
     Returns:
         The file, the number of episodes, their mean return, the counts of endings, and figures by kind.

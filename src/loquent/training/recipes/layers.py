@@ -14,8 +14,8 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from loquent.core.guards.safe_yaml import Node
 from loquent.core.options import PROFILE, read
+from loquent.core.safe_yaml import Node
 from loquent.errors import BadSetting, UnknownName
 from loquent.training.recipes.overrides import Override, of_file
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from loquent.core import registry
-from loquent.core.guards import trust
 from loquent.core.options import Node, read
 from loquent.errors import BadSetting, UnknownName, naming
+from loquent.files import trust
 from loquent.training.recipes import building, composition, layers, smoke
 from loquent.training.recipes.overrides import PROFILE, Override, Overrides, override
 from loquent.training.recipes.recipe import Recipe

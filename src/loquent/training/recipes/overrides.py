@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loquent.core.guards.safe_yaml import MOST_LEVELS
 from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
+from loquent.core.safe_yaml import MOST_LEVELS
 from loquent.errors import BadSetting, naming
 
 __all__ = ["PROFILE", "Override", "Overrides", "of_file", "override", "path_of"]

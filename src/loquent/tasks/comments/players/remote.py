@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Question
-from loquent.core.guards.attempts import Connection
-from loquent.core.guards.endpoint import Endpoint
 from loquent.core.guards.secret import check_address
+from loquent.core.remote.attempts import Connection
+from loquent.core.remote.endpoint import Endpoint
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.pretrained.features.hashed import Hashed
+from loquent.data.features.hashed import Hashed
 
 WIDTH = 512
 SHORT = 400  # characters; longer texts, of which there is no end, are not remembered

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question
-from loquent.core.guards.attempts import Connection
-from loquent.core.guards.endpoint import Endpoint
 from loquent.core.guards.json_files import is_number
 from loquent.core.guards.secret import check_address
+from loquent.core.remote.attempts import Connection
+from loquent.core.remote.endpoint import Endpoint
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting, BrokenAgent

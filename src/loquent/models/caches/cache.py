@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from loquent.models.decode.last import Gives, Last
-from loquent.models.decode.prompts import PREFILL, distinct, passes
+from loquent.models.caches.last import Gives, Last
+from loquent.models.caches.prompts import PREFILL, distinct, passes
 from loquent.pretrained import context, head, hidden, logits, padded
 
 BLOCK = 32  # columns that a slab grows by

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.settings import check_ranges, setting
+from loquent.data.features.base import Featurizer, Vectors
 from loquent.errors import BadSetting
-from loquent.pretrained.features.base import Featurizer, Vectors
 
 WORD = re.compile(r"\w+(?:['’\-.]\w+)*|[^\w\s]+")
 KNOWN_WORDS = 200_000  # the size limit of the cache of words; a full cache is emptied

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loquent.errors import LoquentError
-from loquent.models.trie import Trie, answer_ids, legal_words
+from loquent.models.tokens.trie import Trie, answer_ids, legal_words
 
 __all__ = [
     "Support",

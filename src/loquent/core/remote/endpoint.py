@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from loquent.core.guards import json_files
-from loquent.core.guards.attempts import Attempts, Connection, Failed, TooLong
 from loquent.core.guards.secret import from_environment, without_user
 from loquent.core.guards.terminal import escaped
+from loquent.core.remote.attempts import Attempts, Connection, Failed, TooLong
 from loquent.core.seeding import Key
 from loquent.errors import BrokenAgent, MissingExtra
 

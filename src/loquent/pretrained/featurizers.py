@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from loquent.core.guards import json_files
 from loquent.core.settings import check_ranges, setting
+from loquent.data.features.base import Featurizer, Vectors
 from loquent.errors import BadSetting
-from loquent.pretrained.features.base import Featurizer, Vectors
 
 # The keys of sentence-transformers.
 POOLINGS = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean"}

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
-from loquent.models.decode.cache import Slab
-from loquent.models.decode.last import Gives, Last
-from loquent.models.decode.prompts import PREFILL
+from loquent.models.caches.cache import Slab
+from loquent.models.caches.last import Gives, Last
+from loquent.models.caches.prompts import PREFILL
 from loquent.pretrained import head, padded, pairs
 
 

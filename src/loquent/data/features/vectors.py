@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from loquent.core.settings import check_ranges, setting
-from loquent.pretrained.features import files
-from loquent.pretrained.features.base import Featurizer, Vectors
-from loquent.pretrained.features.hashed import WORD
+from loquent.data.features import files
+from loquent.data.features.base import Featurizer, Vectors
+from loquent.data.features.hashed import WORD
 
 DIGIT = re.compile(r"\d")
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from loquent.core import registry
 from loquent.core.options import Node, fill
 from loquent.core.values import Record, frozen, plain
+from loquent.data.features.base import Featurizer
 from loquent.errors import BadSetting, naming
-from loquent.pretrained.features.base import Featurizer
 
 DEFAULT = "hashed"
 
@@ -34,7 +34,7 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
     if not (isinstance(cls, type) and issubclass(cls, Featurizer) and dataclasses.is_dataclass(cls)):
         raise BadSetting(
             f"features.kind = {kind!r} names {cls!r:.80}; it must name a dataclass that derives from "
-            "loquent.pretrained.features.Featurizer"
+            "loquent.data.features.Featurizer"
         )
     featurizer: Featurizer = fill(cls, _node(options), f"features {kind}")
     return featurizer

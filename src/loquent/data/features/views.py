@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Row, Task
-from loquent.pretrained.features.base import Featurizer
+from loquent.data.features.base import Featurizer
 
 ANSWERING = ("informed", "simple")  # values of the option `answering`
 BATCH = 512  # rows that are encoded together
@@ -96,7 +96,7 @@ def view(
         featurizer: hashed n-grams by default.
         answering, progress: options of the views that name them in `View.options`; others ignore them.
     """
-    from loquent.pretrained.features.making import make
+    from loquent.data.features.making import make
 
     cls = registry.import_name(task.vector_view) if task.vector_view else None
     featurizer = make(featurizer)

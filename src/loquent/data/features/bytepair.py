@@ -11,10 +11,10 @@ import numpy as np
 
 from loquent.core.guards import tokenizer_files
 from loquent.core.settings import check_ranges, setting
+from loquent.data.features import files
+from loquent.data.features.base import Featurizer, Vectors
+from loquent.data.features.vectors import DIGIT
 from loquent.errors import BadRow
-from loquent.pretrained.features import files
-from loquent.pretrained.features.base import Featurizer, Vectors
-from loquent.pretrained.features.vectors import DIGIT
 
 BEGIN = "▁"  # the space before a word in SentencePiece's pieces
 

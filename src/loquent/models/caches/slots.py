@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from loquent.models.decode.last import Gives, Last
-from loquent.models.decode.prompts import PREFILL, distinct, passes
-from loquent.models.decode.single import Step, empty, token_step, wider
+from loquent.models.caches.last import Gives, Last
+from loquent.models.caches.prompts import PREFILL, distinct, passes
+from loquent.models.caches.single import Step, empty, token_step, wider
 from loquent.pretrained import padded
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.forward import Pass

@@ -12,7 +12,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from loquent.models.decode.cache import may_serve
+from loquent.models.caches.cache import may_serve
 
 ATTENTION = "loquent_single_query"  # our name among the attention functions of transformers
 

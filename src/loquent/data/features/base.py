@@ -47,7 +47,7 @@ class Featurizer(ABC):
     cached by text. A copy of a featurizer is the featurizer itself, and a pickle holds the settings alone.
 
     Example:
-        >>> from loquent.pretrained.features import Hashed
+        >>> from loquent.data.features import Hashed
         >>> Hashed(dimension=64)(["a film", ""]).shape
         (2, 64)
     """

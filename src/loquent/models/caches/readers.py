@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from loquent.models.values.perturb import Perturbation, Shift
 
 if TYPE_CHECKING:
-    from loquent.models.decode.cache import Rows
-    from loquent.models.decode.last import Last
+    from loquent.models.caches.cache import Rows
+    from loquent.models.caches.last import Last
 
 
 class Read(NamedTuple):
@@ -73,7 +73,7 @@ class Readers:
         compiles: bool = False,
     ) -> None:
         # imported here because it needs transformers, whose import takes seconds
-        from loquent.models.decode import rows
+        from loquent.models.caches import rows
 
         rows_of = partial(rows.rows_of, compiles=compiles)
         target, value, reads_policy = sources(perturbation)

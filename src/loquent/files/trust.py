@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loquent.core import registry
-from loquent.core.guards.safe_yaml import Node
+from loquent.core.safe_yaml import Node
 from loquent.core.settings import Remark
 from loquent.errors import NotTrusted
 

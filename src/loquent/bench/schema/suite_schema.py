@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.sets import Data, Ranking
+from loquent.bench.schema.sets import Data, Ranking
 from loquent.core.options import Node
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record

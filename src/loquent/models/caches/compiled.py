@@ -17,8 +17,8 @@ from torch import Tensor
 
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
-from loquent.models.decode.single import token_step
-from loquent.pretrained.torch_private import compiled, failed_compilation, missing_compiler
+from loquent.models.caches.single import token_step
+from loquent.pretrained.pytorch.torch_private import compiled, failed_compilation, missing_compiler
 
 ADVICE = "set decoding.compile (or evaluation.compile) to false"
 

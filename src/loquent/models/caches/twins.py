@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from loquent.models.decode.cache import Cached, Slab
-from loquent.models.decode.last import Last
-from loquent.models.decode.paired import Cohort, Paired
+from loquent.models.caches.cache import Cached, Slab
+from loquent.models.caches.last import Last
+from loquent.models.caches.paired import Cohort, Paired
 
 
 class Displaced(Cached):

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from loquent.errors import BadSetting
-from loquent.models.decode import twins
-from loquent.models.decode.cache import Cached, Rows, Uncached, may_serve
-from loquent.models.decode.last import Gives
-from loquent.models.decode.paired import Paired
-from loquent.models.decode.slots import Slots
+from loquent.models.caches import twins
+from loquent.models.caches.cache import Cached, Rows, Uncached, may_serve
+from loquent.models.caches.last import Gives
+from loquent.models.caches.paired import Paired
+from loquent.models.caches.slots import Slots
 from loquent.pretrained import head
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.forward import pass_of
@@ -52,7 +52,7 @@ def rows_of(
                 "decoding.compile (or evaluation.compile) to false"
             )
         # imported here because torch's compiler takes seconds to import
-        from loquent.models.decode.compiled import compiled_step
+        from loquent.models.caches.compiled import compiled_step
 
         return Slots(own, module, pad, rows, columns, gives, compiled_step(module.device))
     if is_pair(module):
