@@ -5,6 +5,7 @@ Every metric can be used as a reward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,10 @@ class Context:
 
 
 Scores = dict[str, list[float | None]]
+Range = tuple[float, float]  # the least and the greatest score
+EVERYTHING: Range = (-math.inf, math.inf)
+SHARES: Range = (0.0, 1.0)
+PENALTIES: Range = (-math.inf, 0.0)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,8 @@ class Traits:
     keys: tuple[str, ...] = ()  # all keys of its scores
     # `higher_is_better` per key, when keys differ in it
     directions: Mapping[str, bool | None] = field(default_factory=dict)
+    range: Range = EVERYTHING  # the least and the greatest score; infinite where open or unknown
+    ranges: Mapping[str, Range] = field(default_factory=dict)  # `range` per key, when keys differ in it
     together: bool = False  # whether a sample's score depends on the other samples of the call
     reads: str = "answer"  # what it scores: "answer", or the whole "episode"
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
@@ -109,10 +116,18 @@ def traits(metric: Any) -> Traits:
     return Traits(
         keys=tuple(getattr(metric, "keys", default.keys)),
         directions=getattr(metric, "directions", default.directions),
+        range=getattr(metric, "range", default.range),
+        ranges=getattr(metric, "ranges", default.ranges),
         together=bool(getattr(metric, "together", default.together)),
         reads=str(getattr(metric, "reads", default.reads)),
         corpus_only=tuple(getattr(metric, "corpus_only", default.corpus_only)),
     )
+
+
+def range_of(metric: Any, key: str) -> Range:
+    """The least and the greatest score of a metric under one of its keys; infinite where open or unknown."""
+    own = traits(metric)
+    return own.ranges.get(key, own.range)
 
 
 @runtime_checkable

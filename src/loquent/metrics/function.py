@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.core.metric import Measured, Samples
+from loquent.core.metric import EVERYTHING, Measured, Range, Samples
 from loquent.metrics.pairs import with_means
 
 Scoring = Callable[[Samples], Sequence[float | None]]
@@ -22,6 +22,7 @@ class FunctionMetric:
     function: Callable[[Samples], Any]
     name: str = "function"
     higher_is_better: bool | None = True
+    range: Range = EVERYTHING
     together: bool = False
     reads: str = "answer"
     version: int = 1
@@ -40,13 +41,19 @@ class FunctionMetric:
 
 
 def metric(
-    *, name: str = "", higher_is_better: bool | None = True, together: bool = False, reads: str = "answer"
+    *,
+    name: str = "",
+    higher_is_better: bool | None = True,
+    range: Range = EVERYTHING,
+    together: bool = False,
+    reads: str = "answer",
 ) -> Callable[[Scoring], FunctionMetric]:
     """A decorator that makes a metric, which can be a reward, of a function of samples.
 
     Args:
         name: the key of the scores; by default the name of the function.
         higher_is_better: None for a value that is neither, such as a length.
+        range: the least and the greatest score.
         together: whether the score of a sample depends on the other samples.
         reads: "episode" if it reads `samples.episodes`, else "answer".
 
@@ -59,6 +66,6 @@ def metric(
     """
 
     def decorate(function: Scoring) -> FunctionMetric:
-        return FunctionMetric(function, name or function.__name__, higher_is_better, together, reads)
+        return FunctionMetric(function, name or function.__name__, higher_is_better, range, together, reads)
 
     return decorate

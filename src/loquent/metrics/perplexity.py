@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -75,6 +75,7 @@ class Perplexity:
     token_budget: int = 8192
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
+    range: ClassVar[Range] = (1.0, math.inf)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -129,6 +130,7 @@ class StridedPerplexity:
     corpus_only: ClassVar[tuple[str, ...]] = keys
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
+    range: ClassVar[Range] = (1.0, math.inf)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score all references as one text, in the order of the samples.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import PENALTIES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -41,6 +41,7 @@ class Copying:
     name: ClassVar[str] = "copying"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = PENALTIES
     keys: ClassVar[tuple[str, ...]] = ("copying",)
 
     def __call__(self, samples: Samples) -> Measured:
@@ -71,6 +72,7 @@ class MissingConcepts:
     name: ClassVar[str] = "missing_concepts"
     version: ClassVar[int] = 2
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = PENALTIES
     keys: ClassVar[tuple[str, ...]] = ("missing_concepts",)
 
     def __call__(self, samples: Samples) -> Measured:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import PENALTIES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -42,6 +42,7 @@ class Repetition:
     name: ClassVar[str] = "repetition"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = PENALTIES
     keys: ClassVar[tuple[str, ...]] = ("repetition",)
 
     def __call__(self, samples: Samples) -> Measured:
@@ -62,6 +63,7 @@ class Length:
     name: ClassVar[str] = "length"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = PENALTIES
     keys: ClassVar[tuple[str, ...]] = ("length",)
 
     def __call__(self, samples: Samples) -> Measured:

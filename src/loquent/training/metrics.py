@@ -26,6 +26,8 @@ class Renamed:
         self.version, self.higher_is_better = metric.version, metric.higher_is_better
         own = traits(metric)
         self.keys = tuple(f"{name}/{key}" for key in own.keys)
+        self.range = own.range
+        self.ranges = {f"{name}/{key}": ends for key, ends in own.ranges.items()}
         self.directions = {f"{name}/{key}": up for key, up in own.directions.items()}
 
     def __call__(self, samples: Samples) -> Measured:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.guards import json_files, opening
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadRow, BadSetting
@@ -95,6 +95,7 @@ class Cider:
     name: ClassVar[str] = "cider"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = (0.0, math.inf)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.captions.inflections import forms
@@ -46,6 +46,7 @@ class ConceptCoverage:
     name: ClassVar[str] = "concept_coverage"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loquent.core.guards import json_files
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -52,6 +52,7 @@ class Spice:
     name: ClassVar[str] = "spice"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

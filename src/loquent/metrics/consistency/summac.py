@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -90,6 +90,7 @@ class ZeroShot:
     keys: ClassVar[tuple[str, ...]] = ("summac_zs",)
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = (-1.0, 1.0)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score predictions by their documents.
@@ -125,6 +126,7 @@ class Conv:
     keys: ClassVar[tuple[str, ...]] = ("summac_conv",)
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     def __call__(self, samples: Samples) -> Measured:
         """Score predictions by their documents."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.text import without_punctuation, words
@@ -59,6 +59,12 @@ class Diversity:
         lengths = [f"{name}_length" for name in ("total", "mean", "std", "median", "min", "max")]
         names = [f"msttr-{self.window}", *grams, *conditional, *lengths]
         return tuple(f"diversity/{name}{variant}" for variant in ("", "-nopunct") for name in names)
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The shares among its keys."""
+        shares = tuple(f"diversity/{name}" for name in ("distinct", "msttr"))
+        return {key: SHARES for key in self.keys if key.startswith(shares)}
 
     @property
     def corpus_only(self) -> tuple[str, ...]:

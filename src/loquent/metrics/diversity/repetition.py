@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.diversity.diversity import ngrams
@@ -32,6 +32,7 @@ class RepetitionRate:
     name: ClassVar[str] = "repetition_rate"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = ("repetition_rate",)
 
     def __call__(self, samples: Samples) -> Measured:

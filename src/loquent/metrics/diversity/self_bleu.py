@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.diversity.diversity import Gram, ngrams
@@ -48,6 +48,7 @@ class SelfBleu:
     name: ClassVar[str] = "self_bleu"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
+    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

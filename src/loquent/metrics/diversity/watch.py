@@ -15,13 +15,14 @@ Higher is better for `overlap` and `distinct_2`, lower for `repetition`, `copied
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.values import Record
 from loquent.metrics.diversity.diversity import ngrams
@@ -52,6 +53,8 @@ class Watch:
             "watch/words": None,
         }
     )
+    range: ClassVar[Range] = SHARES
+    ranges: ClassVar[Record] = Record({"watch/words": (0.0, math.inf)})
     keys: ClassVar[tuple[str, ...]] = tuple(directions)
     corpus_only: ClassVar[tuple[str, ...]] = ("watch/distinct_2", "watch/same")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.task import Row
 from loquent.metrics.pairs import with_means
@@ -33,6 +33,7 @@ class Accuracy:
     name: ClassVar[str] = "accuracy"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     def __call__(self, samples: Samples) -> Measured:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -55,6 +55,7 @@ class LabelSets:
     name: ClassVar[str] = "label_sets"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(
         f"label_sets{part}" for part in (*PER_TEXT, "/micro_f1", "/macro_f1")
     )
@@ -99,6 +100,7 @@ class HammingLoss:
     name: ClassVar[str] = "hamming_loss"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = ("hamming_loss",)
 
     def __call__(self, samples: Samples) -> Measured:

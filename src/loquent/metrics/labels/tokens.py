@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.labels import span_scores
@@ -52,6 +52,7 @@ class TokenLabels:
     name: ClassVar[str] = "token_labels"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = (
         "token_labels",
         *(f"token_labels/{average}_f1" for average in AVERAGES),
@@ -84,6 +85,7 @@ class SpanF1:
     name: ClassVar[str] = "span_f1"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(f"span_f1{part}" for part in PARTS)
 
     def __call__(self, samples: Samples) -> Measured:

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Samples, Scores
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples, Scores
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import MissingExtra
@@ -79,6 +79,7 @@ class Bleu:
     name: ClassVar[str] = "bleu"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -79,6 +79,7 @@ class Meteor:
     legacy: bool = False
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def name(self) -> str:

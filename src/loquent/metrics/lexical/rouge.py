@@ -20,7 +20,7 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.lexical.subsequences import lcs_length, union_hits
@@ -68,6 +68,7 @@ class Rouge:
     legacy: bool = False
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def name(self) -> str:

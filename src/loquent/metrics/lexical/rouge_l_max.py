@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.lexical.rouge import UNSTEMMED
@@ -63,6 +63,7 @@ class RougeLMax:
     name: ClassVar[str] = "rouge_l_max"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ faster. The tokenizers, the edits and the formulas are those of the package.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting, MissingExtra
@@ -85,6 +86,13 @@ class Sacre:
     def keys(self) -> tuple[str, ...]:
         """The only key of this metric: its name."""
         return (self.name,)
+
+    @property
+    def range(self) -> Range:
+        """Shares; an edit rate can exceed 1."""
+        if self.inverted:
+            return -math.inf, 1.0
+        return SHARES if self.higher_is_better else (0.0, math.inf)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the corpus and each sample with references."""

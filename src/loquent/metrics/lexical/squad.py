@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.metrics.pairs import score_samples, with_means
 from loquent.metrics.text import bag_f1
@@ -39,6 +39,7 @@ class Answers:
     score: Callable[[list[str], list[str]], float]
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

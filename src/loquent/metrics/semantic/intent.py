@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -57,6 +57,7 @@ class IntentAccuracy:
     keys: ClassVar[tuple[str, ...]] = ("intent_accuracy",)
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     def __call__(self, samples: Samples) -> Measured:
         """Score all samples in one batch; a score does not depend on the other samples.

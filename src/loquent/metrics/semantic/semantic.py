@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadModel
@@ -123,6 +123,7 @@ class EmbeddingSimilarity:
     keys: ClassVar[tuple[str, ...]] = ("embedding_similarity",)
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = (-1.0, 1.0)
 
     def __call__(self, samples: Samples) -> Measured:
         """Encode each different text once and compare."""
@@ -148,6 +149,7 @@ class LabelProbability:
     keys: ClassVar[tuple[str, ...]] = ("classifier",)
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from loquent.core.guards import opening
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadRow, BadSetting
@@ -47,6 +47,7 @@ class Lexicon:
     name: ClassVar[str] = "lexicon"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = (-1.0, 1.0)
     keys: ClassVar[tuple[str, ...]] = ("lexicon/balance",)
 
     def __call__(self, samples: Samples) -> Measured:

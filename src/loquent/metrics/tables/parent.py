@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -63,6 +63,7 @@ class Parent:
     name: ClassVar[str] = "parent"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in PARTS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(
         f"parent{subset}{part}" for subset in SUBSETS if subset for part in PARTS
