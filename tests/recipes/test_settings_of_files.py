@@ -16,7 +16,7 @@ from loquent.training.recipes.overrides import of_file
 BAIT = "loquent_bait_of_the_gate"
 RECIPE = "task: {{kind: generation}}\nalgorithm: {{kind: ppo}}\nprofiles: {{cpu: {{{key}: {value}}}}}\n"
 SUITE = (
-    "name: outside\ntitle: A suite from elsewhere\nversion: 1\ncolumns: {{return: {{}}}}\n"
+    "name: outside\ntitle: A suite from elsewhere\nversion: 1\ncolumns: {{r: {{metric: return}}}}\n"
     "cells: {{a: {{recipe: reviews_ppo, label: a, set: {{{key}: {value}}}}}}}\n"
 )
 
@@ -169,3 +169,23 @@ def test_a_server_is_asked_only_for_a_trusted_file(outside, text):
         recipes.load(outside / "r.yaml")
     recipes.load(outside / "r.yaml", imports="none")
     recipes.load(outside / "r.yaml", imports="all")
+
+
+@pytest.mark.parametrize("model", ["anything", f"{BAIT}:s"])
+@pytest.mark.parametrize("key", ["task.kind", "algorithm.kind", "rewards.lexicon.of", "metrics.watch.of"])
+def test_a_model_in_place_of_a_stage_is_no_name_of_code(outside, monkeypatch, key, model):
+    """`<base>` is replaced by what the file gives for a profile, so the file answers for it."""
+    (outside.parent / "here" / "model.py").write_text("class anything:\n    pass\n")
+    text = (
+        "name: outside\ntitle: A suite from elsewhere\nversion: 1\ncolumns: {r: {metric: return}}\n"
+        "profiles: {p: {seeds: 1}}\n"
+        f"stages: {{base: {{recipe: reviews_ppo, instead: {{p: '{model}'}}}}}}\n"
+        f"cells: {{a: {{recipe: reviews_ppo, label: a, set: {{{key}: <base>}}}}}}\n"
+    )
+    atomic.write_text(outside / "suite.yaml", text)
+    monkeypatch.syspath_prepend(outside.parent / "here")
+    with pytest.raises(LoquentError) as error:
+        plan(suites.load(outside / "suite.yaml"), outside / "runs", "p", 1, {})
+    assert ":" not in model or isinstance(error.value, NotTrusted)
+    assert BAIT not in sys.modules
+    assert "model" not in sys.modules

@@ -21,13 +21,14 @@ from loquent.bench.schema.suite_schema import (
     named_in,
     references,
 )
-from loquent.core.options import COMMAND_LINE, SUITE, Node, without_transport
+from loquent.core.options import SUITE, Node, without_transport
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted, UnknownName
 from loquent.training import recipes
 from loquent.training.recipes import Recipe
 from loquent.training.recipes.overrides import Override, of_file
 
+MODEL = "model: "  # before the model that stands for a stage; the text is no name of code
 SMOKE_EPISODES = 20  # games of a set under the profile smoke
 
 
@@ -158,7 +159,7 @@ class _Planner:
         """Plan an entry's run; returns its key."""
         entry, once = self.suite.entries[name], name in self.suite.stages
         if self.profile in entry.instead:
-            return f"model:{entry.instead[self.profile]}"
+            return MODEL + entry.instead[self.profile]
         settings = self.suite.settings(name, self.profile)
         needs = {reference: self.key(reference, seed) for reference in references(settings)}
         draft = self._recipe(name, entry, settings, needs, None if once else seed)
@@ -220,7 +221,7 @@ class _Planner:
         return recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
 
     def _place(self, key: str) -> str:
-        return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix("model:")
+        return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix(MODEL)
 
 
 def _with_data(recipe: Recipe, places: Mapping[str, str]) -> Recipe:
@@ -232,9 +233,9 @@ def _with_data(recipe: Recipe, places: Mapping[str, str]) -> Recipe:
 
 
 def _with_folder(node: Node, folders: Mapping[str, str]) -> Node:
-    """The node, or the folder that it refers to as <name>."""
+    """The node, or the folder that it refers to as <name>; the file answers for what stands there."""
     folder = _resolved(node.value, folders)
-    return node if folder is node.value else Node(folder, COMMAND_LINE, None, SUITE)
+    return node if folder is node.value else Node(folder, node.file, node.line, SUITE)
 
 
 def _resolved(value: Any, folders: Mapping[str, str]) -> Any:

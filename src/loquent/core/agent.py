@@ -149,7 +149,14 @@ def make(
     arguments = () if schema is None else (from_values(schema, settings, f"agent {name}", place),)
     if ":" in name and (inspect.isbuiltin(factory) or not registry.accepts(factory, task, *arguments)):
         raise BadSetting(f"{place}: {name!r} names {factory!r:.80}, which makes no agent; {RIGHT}")
-    agent = factory(task, *arguments)
+    try:
+        agent = factory(task, *arguments)
+    except (TypeError, AttributeError) as error:  # a function that is for something else
+        if ":" not in name:
+            raise
+        raise BadSetting(
+            f"{place}: {name!r} names {factory!r:.80}, which fails on a task ({error}); {RIGHT}"
+        ) from error
     if ":" in name and not isinstance(agent, Agent):
         raise BadSetting(f"{place}: {name!r} made {agent!r:.80}, which is not an agent; {RIGHT}")
     return agent

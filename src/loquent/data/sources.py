@@ -15,7 +15,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import digest
-from loquent.data import content, duplicates
+from loquent.data import content, duplicates, hub_folder
 from loquent.data.columns import Columns, Place
 from loquent.data.readers import FORMATS, imdb, is_imdb, reader
 from loquent.errors import BadRow, BadSetting, MissingExtra
@@ -289,11 +289,15 @@ def tables(source: Source) -> dict[str, Any]:
     missing = ""
     try:
         with borrowed(Key(0, ("hub",))), ExitStack() as stack:
-            if not Path(source.name).exists():
+            if Path(source.name).exists():
+                hub_folder.check(Path(source.name))
+            else:
                 missing = stack.enter_context(hub_or_cache())
             loaded = datasets.load_dataset(
                 source.name, source.subset or None, revision=source.revision or None
             )
+    except BadSetting:
+        raise
     except Exception as error:  # the library raises many kinds: connection, format, missing configuration
         why = (
             f"{missing}; connect to the network, or name files on this machine with source.kind=path"
@@ -301,7 +305,9 @@ def tables(source: Source) -> dict[str, Any]:
             else f"{type(error).__name__}: {error}"
         )
         raise BadSetting(f"the hub source {source.pinned} cannot be loaded ({why})") from error
-    splits = {ALIASES[name]: rows for name, rows in loaded.items() if name in ALIASES}
+    splits = {
+        ALIASES[name]: hub_folder.without_media(rows) for name, rows in loaded.items() if name in ALIASES
+    }
     if not splits:
         raise BadSetting(
             f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, "

@@ -9,7 +9,7 @@ from typing import Any
 from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names
-from loquent.files.records import FileRecord, check
+from loquent.files.records import FileRecord, check, is_record
 
 FILES = "files"  # the key of the records of files: of the episodes
 SAMPLES = "samples"  # the key of the scores per episode
@@ -53,6 +53,8 @@ def check_episodes(folder: Path) -> None:
         Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
     """
     files = _opened(folder).get(FILES, {})
+    if not isinstance(files, dict) or not all(map(is_record, files.values())):
+        raise _torn(folder, FILES, files)
     if names.EPISODES in files:
         check(folder / names.EPISODES, files[names.EPISODES], grows=False)
 

@@ -69,7 +69,9 @@ def is_record(value: Any) -> bool:
     """Whether a JSON value is the record of a file."""
     kinds = {"lines": int, "bytes": int, "sha256": str, "marks": str}
     typed = isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
-    return typed and value["bytes"] >= 0 and len(value["marks"]) == value["lines"] * MARK
+    return (
+        typed and value["bytes"] >= 0 and value["lines"] >= 0 and len(value["marks"]) == value["lines"] * MARK
+    )
 
 
 def _difference(content: bytes, marks: str) -> str:

@@ -72,7 +72,9 @@ def load_unchecked(kind: Any, path: str | Path, revision: str | None, what: str,
             stack.enter_context(_without_questions())
             if not Path(path).exists():
                 missing = stack.enter_context(hub_or_cache())
-            return kind.from_pretrained(str(path), revision=revision, trust_remote_code=False, **more)
+            loaded = kind.from_pretrained(str(path), revision=revision, trust_remote_code=False, **more)
+            _check_text_config(getattr(loaded, "config", loaded))
+            return loaded
     except BaseException as error:  # OSError, ValueError, SafetensorError, RuntimeError and more
         # the library's Rust parts raise PanicException, a BaseException, for some files
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -85,6 +87,12 @@ def load_unchecked(kind: Any, path: str | Path, revision: str | None, what: str,
         raise BadModel(
             f"{path}: no {what} could be loaded ({type(error).__name__}: {_first_line(error)})"
         ) from error
+
+
+def _check_text_config(config: Any) -> None:
+    """Refuse a config whose text part is no config: transformers would fail at the first use."""
+    if hasattr(config, "get_text_config") and not hasattr(config.get_text_config(), "get_text_config"):
+        raise ValueError("one of decoder, generator, text_config, text_encoder in its config is no config")
 
 
 def untrained(kind: Any, config: Any) -> Any:
