@@ -4,7 +4,7 @@ import pytest
 
 from loquent.core.episode import Episode
 from loquent.errors import BadCheckpoint
-from loquent.files import atomic, manifest
+from loquent.files import atomic, final_evaluation, manifest
 from loquent.files.run_folder import RunFolder
 
 CONTENT = {
@@ -44,3 +44,12 @@ def test_torn_scores_are_named(wrong, tmp_path):
     atomic.write_json(folder.evaluation_file, manifest.sealed({**CONTENT, "samples": [1.0]}))
     with pytest.raises(BadCheckpoint, match="samples is"):
         folder.evaluation_samples()
+
+
+@pytest.mark.parametrize("wrong", [{}, {"lines": 1}, {"sha256": 3}, {"lines": -1, "marks": "", "bytes": -8}, [1]])
+def test_a_record_of_the_episodes_that_is_none_is_refused(wrong, tmp_path):
+    folder = written(tmp_path, {})
+    content = manifest.sealed({**CONTENT, "files": {"episodes.jsonl": wrong}})
+    atomic.write_json(folder.evaluation_file, content)
+    with pytest.raises(BadCheckpoint, match="files is"):
+        final_evaluation.check_episodes(tmp_path)

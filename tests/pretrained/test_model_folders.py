@@ -115,6 +115,15 @@ def test_a_class_that_is_no_tokenizer_is_refused(model):
         pretrained.load(model)
 
 
+@pytest.mark.parametrize("value", [["x"], {}, 3])
+@pytest.mark.parametrize("name", ["generator", "decoder", "text_config", "text_encoder"])
+def test_a_text_part_that_is_no_config_is_refused(model, name, value):
+    change(model / "config.json", **{name: value})
+    for loader in LOADERS:
+        with pytest.raises(BadModel):
+            loader(str(model))
+
+
 @pytest.mark.parametrize("name", ["chat_template.jinja", "model.safetensors.index.json"])
 def test_a_link_to_nothing_is_no_file(model, name):
     (model / name).symlink_to(model / "nowhere")
