@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import asdict
 from typing import Any
 
+from loquent.bench import suite_schema
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import Step, Verdict
@@ -19,10 +18,10 @@ from loquent.bench.pages import (
     visible_differences,
 )
 from loquent.bench.results import Results
-from loquent.bench.suite_schema import Table
 from loquent.machine.version import __version__
 from loquent.report.groups import bounded
 from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import Table
 
 CELL_COLUMNS = (
     *("table", "cell", "label", "task", "column", "metric", "better"),
@@ -41,9 +40,7 @@ CURVE_COLUMNS = ("figure", "cell", "label", "key", "update", "mean", "low", "hig
 
 def as_csv(results: Results) -> str:
     """One line for each cell and column."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CELL_COLUMNS)
+    lines = []
     for table in tables(results):
         for row in (results.rows[name] for name in table.cells):
             for name, column in results.suite.columns.items():
@@ -59,7 +56,7 @@ def as_csv(results: Results) -> str:
                     else [None] * 5
                 )
                 failures = (f"seed {seed}: {one_line(failure)}" for seed, failure in row.failures.items())
-                writer.writerow(
+                lines.append(
                     [
                         table.title,
                         row.name,
@@ -78,7 +75,7 @@ def as_csv(results: Results) -> str:
                         row.decoding,
                     ]
                 )
-    return out.getvalue()
+    return Table(CELL_COLUMNS, lines).csv()
 
 
 def verdicts_csv(results: Results) -> str:
@@ -87,9 +84,7 @@ def verdicts_csv(results: Results) -> str:
     `part` is "step", or "ends" for the comparison of the first cell with the last, which does not affect the
     verdict. `step_verdict` is that of one comparison alone; `verdict`, `p` and `p_corrected` are the claim's.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(VERDICT_COLUMNS)
+    lines = []
     for verdict in results.verdicts:
         ordering = verdict.ordering
         for step in verdict.comparisons:
@@ -106,7 +101,7 @@ def verdicts_csv(results: Results) -> str:
                 ordering.quote,
                 part,
             ]
-            writer.writerow(
+            lines.append(
                 [
                     *head,
                     *(step.low, step.high, step.verdict, *numbers, *_ends(step.both), _over(step)),
@@ -115,7 +110,7 @@ def verdicts_csv(results: Results) -> str:
                     *_decision(verdict).values(),
                 ]
             )
-    return out.getvalue()
+    return Table(VERDICT_COLUMNS, lines).csv()
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
@@ -133,16 +128,13 @@ def curves_csv(results: Results) -> str:
     The numbers are the mean over seeds, the mean minus and plus one standard deviation, and n. What lies
     beyond the range of the value, such as a share above 1, is left out.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CURVE_COLUMNS)
-    for drawing in results.suite.figures:
-        for name, points in results.curves[drawing.title].items():
-            writer.writerows(
-                [drawing.title, name, results.rows[name].label, drawing.key, *point]
-                for point in bounded(points, results.ends[drawing.title])
-            )
-    return out.getvalue()
+    lines = [
+        [drawing.title, name, results.rows[name].label, drawing.key, *point]
+        for drawing in results.suite.figures
+        for name, points in results.curves[drawing.title].items()
+        for point in bounded(points, results.ends[drawing.title])
+    ]
+    return Table(CURVE_COLUMNS, lines).csv()
 
 
 def as_json(results: Results) -> dict[str, Any]:
@@ -228,7 +220,7 @@ def _across(found: Across | None) -> dict[str, Any] | None:
     }
 
 
-def _table(results: Results, table: Table) -> dict[str, Any]:
+def _table(results: Results, table: suite_schema.Table) -> dict[str, Any]:
     seen = visible_differences(results, table.title, [results.rows[name] for name in table.cells])
     return {
         "title": table.title,

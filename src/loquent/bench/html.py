@@ -16,6 +16,7 @@ from loquent.machine.version import __version__
 from loquent.report.ceiling import limits
 from loquent.report.charts import ChartIds, Curve, Dot, curves, dots, legend, safe
 from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import Table
 
 STYLE = """
 :root { color-scheme: light dark; --line: #d0d0d0; --soft: #6b6b6b;
@@ -157,11 +158,7 @@ def _across(results: Results) -> Iterator[str]:
         return
     about, shown = pages.across_tables(results.across)
     yield f'<h2>Over the tasks</h2><p class="soft">{safe(about)}</p>'
-    for head, *body in shown:
-        yield "<table><thead><tr>" + "".join(f"<th>{safe(text)}</th>" for text in head)
-        yield "</tr></thead><tbody>"
-        yield from ("<tr>" + "".join(f"<td>{safe(text)}</td>" for text in line) + "</tr>" for line in body)
-        yield "</tbody></table>"
+    yield from (table.__html__() for table in shown)
     yield f'<p class="soft">{safe(pages.decoding_note(results.rows.values()))}</p>'
 
 
@@ -221,23 +218,14 @@ def _figures(results: Results, ids: ChartIds) -> Iterator[str]:
 def _sets(results: Results) -> Iterator[str]:
     if not results.sets:
         return
-    yield '<h2>Recorded episodes</h2><div class="wide"><table><thead><tr>'
-    yield "".join(f"<th>{safe(head)}</th>" for head in pages.set_heads(results)) + "</tr></thead><tbody>"
-    yield from (
-        "<tr>" + "".join(f"<td>{safe(text)}</td>" for text in row) + "</tr>"
-        for row in pages.set_rows(results)
-    )
-    yield "</tbody></table></div>"
+    yield "<h2>Recorded episodes</h2>" + pages.set_table(results).__html__()
 
 
 def _stopped(results: Results) -> Iterator[str]:
     if not results.stopped:
         return
-    yield f'<h2>{safe(pages.STOPPED)}</h2><div class="wide"><table><thead><tr>'
-    yield "".join(f"<th>{safe(head)}</th>" for head in HEADS) + "</tr></thead><tbody>"
-    for folder, stopped in results.stopped.items():
-        yield "<tr>" + "".join(f"<td>{safe(text)}</td>" for text in stopped.cells(folder)) + "</tr>"
-    yield "</tbody></table></div>"
+    body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
+    yield f"<h2>{safe(pages.STOPPED)}</h2>" + Table(HEADS, body).__html__()
 
 
 def _verdicts(results: Results) -> Iterator[str]:

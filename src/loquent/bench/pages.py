@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from loquent.bench import suite_schema
 from loquent.bench.evidence import visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
@@ -28,19 +29,18 @@ from loquent.bench.evidence.texts import (
     step_text,
 )
 from loquent.bench.results import Results
-from loquent.bench.suite_schema import Table
 from loquent.files import final_evaluation
 from loquent.machine.version import __version__
 from loquent.statistics import two_way
 from loquent.statistics.intervals import LEVEL
-from loquent.statistics.tables import ARROWS, number, text_table
+from loquent.statistics.tables import ARROWS, Table, number
 
 STOPPED = "Where training stopped"
 
 
-def tables(results: Results) -> tuple[Table, ...]:
+def tables(results: Results) -> tuple[suite_schema.Table, ...]:
     """The suite's tables; one table with all cells if the suite names none."""
-    return results.suite.tables or (Table(title=results.suite.title, cells=tuple(results.rows)),)
+    return results.suite.tables or (suite_schema.Table(title=results.suite.title, cells=tuple(results.rows)),)
 
 
 def columns(results: Results, rows: list[Row]) -> list[str]:
@@ -187,7 +187,7 @@ def markdown(results: Results) -> str:
     if results.across is not None:
         about, shown = across_tables(results.across)
         parts += ["", "## Over the tasks", "", about]
-        parts += [line for head, *body in shown for line in ("", text_table(head, body))]
+        parts += [line for table in shown for line in ("", table.markdown())]
         parts += ["", decoding_note(results.rows.values())]
     if results.tallied:
         parts += ["", "## Claims over the tasks", "", tally_note(results), "", *_tallies(results)]
@@ -196,11 +196,11 @@ def markdown(results: Results) -> str:
             "",
             "## Recorded episodes",
             "",
-            text_table([*set_heads(results)], [list(row) for row in set_rows(results)]),
+            set_table(results).markdown(),
         ]
     if results.stopped:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
-        parts += ["", f"## {STOPPED}", "", text_table(HEADS, body)]
+        parts += ["", f"## {STOPPED}", "", Table(HEADS, body).markdown()]
     if results.verdicts:
         parts += ["", f"## {claims_title(results)}", "", number_caution(results), "", *_verdicts(results)]
     if results.failures:
@@ -258,12 +258,12 @@ def error_note(results: Results) -> str:
     return " The number behind ± is the standard error over the rows of one run." if has_error else ""
 
 
-def set_heads(results: Results) -> list[str]:
-    """The heads of the columns of the table of recorded episodes."""
+def set_table(results: Results) -> Table:
+    """One row for each set: episodes and rows, mean return with standard error, best tenth, exact values."""
     optima = sorted(
         {str(figures["optimum_of"]) for figures in results.sets.values() if figures["optimum_of"]}
     )
-    return [
+    head = [
         "",
         "made by",
         "episodes",
@@ -273,22 +273,17 @@ def set_heads(results: Results) -> list[str]:
         "exact value of its player",
         *(f"exact value of {name}" for name in optima),
     ]
-
-
-def set_rows(results: Results) -> Iterator[list[str]]:
-    """One row for each set: episodes and rows, mean return with standard error, best tenth, exact values."""
+    rows = []
     for figures in results.sets.values():
         error = f" ± {number(figures['error'])}" if figures["error"] is not None else ""
-        exact = [figures["exact"], *([figures["optimum"]] if figures["optimum_of"] else [])]
-        yield [
-            figures["label"],
-            figures["made_by"],
-            str(figures["episodes"]),
-            str(figures.get("rows", "unknown")),
-            number(figures["return"]) + error,
-            number(figures["best"]),
-            *("–" if value is None else number(value) for value in exact),
+        sizes = [figures["made_by"], figures["episodes"], figures.get("rows", "unknown")]
+        returns = [number(figures["return"]) + error, figures["best"]]
+        exact = [
+            figures["exact"],
+            *(figures["optimum"] if figures["optimum_of"] == name else None for name in optima),
         ]
+        rows.append([figures["label"], *sizes, *returns, *exact])
+    return Table(head, rows)
 
 
 def _preamble(results: Results) -> list[str]:
@@ -323,7 +318,8 @@ def _ours(results: Results, title: str, rows: list[Row]) -> str:
     body.append(
         [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * len(further), "", "", ""]
     )
-    return text_table(["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"], body)
+    head = ["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"]
+    return Table(head, body).markdown()
 
 
 def further_heads(further: list[tuple[str, str]]) -> list[str]:
@@ -331,8 +327,8 @@ def further_heads(further: list[tuple[str, str]]) -> list[str]:
     return [f"{name.replace('_', ' ')} {varies}" for name, varies in further]
 
 
-def across_tables(found: Across) -> tuple[str, list[list[list[str]]]]:
-    """What is compared over tasks, and the tables of means and of probabilities, heads first."""
+def across_tables(found: Across) -> tuple[str, list[Table]]:
+    """What is compared over tasks, and the tables of means and of probabilities."""
     scores = ", ".join(f"{column} ({title})" for title, column in found.columns.items())
     about = (
         f"Over the tasks: {scores}. The interquartile mean is that of the middle half of all runs. The "
@@ -340,13 +336,13 @@ def across_tables(found: Across) -> tuple[str, list[list[list[str]]]]:
         "at random (arXiv:2108.13264). Neither has an interval: with so few runs none holds the true value "
         "as often as it says."
     )
-    means = [[name, number(value), str(found.runs[name])] for name, value in found.means.items()]
-    chances = [[f"{a} better than {b}", number(value)] for (a, b), value in found.improvements.items()]
+    means = [[name, value, found.runs[name]] for name, value in found.means.items()]
+    chances = [[f"{a} better than {b}", value] for (a, b), value in found.improvements.items()]
     shown = [
-        [["", "interquartile mean ↑", "runs"], *means],
-        [["", "probability of improvement"], *chances],
+        Table(["", "interquartile mean ↑", "runs"], means),
+        Table(["", "probability of improvement"], chances),
     ]
-    return about, [lines for lines in shown if len(lines) > 1]
+    return about, [table for table in shown if table.rows]
 
 
 def _theirs(results: Results, rows: list[Row]) -> str:
@@ -361,7 +357,7 @@ def _theirs(results: Results, rows: list[Row]) -> str:
         for row in rows
         if row.paper
     ]
-    return text_table(["", *(name.replace("_", " ") for name in names), "n", "where"], body)
+    return Table(["", *(name.replace("_", " ") for name in names), "n", "where"], body).markdown()
 
 
 def quotes(rows: list[Row]) -> list[tuple[str, str]]:

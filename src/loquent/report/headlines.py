@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from loquent.core.guards.tables import html_table
 from loquent.report.charts import COLOURS, safe, short
 from loquent.report.groups import Group, read
+from loquent.statistics.tables import Table
 
 MAIN = ("success", "return")
 TRAINED = (*(f"rollout/{key}" for key in MAIN), "data/return")
@@ -69,12 +69,12 @@ def brief(folder: str | Path) -> str:
         "decoding": group.decoding,
         "folder": str(folder),
     }
-    page = html_table(list(facts), [list(facts.values())])
+    page = Table(list(facts), [list(facts.values())]).__html__()
     if not evaluation:
         return page + "<p>The run has not ended.</p>"
     errors = evaluation["errors"]
     rows = [[key, short(value), short(errors.get(key))] for key, value in evaluation["values"].items()]
-    return page + html_table([f"{evaluation['split']} split at the end", "", "± standard error"], rows)
+    return page + Table([f"{evaluation['split']} split at the end", "", "± standard error"], rows).__html__()
 
 
 def headlines(groups: Sequence[Group]) -> str:
