@@ -1,5 +1,7 @@
 """The lines of code of each room, without docstrings, comments and blank lines, have a limit.
 
+Lines of templates count too.
+
 A limit is raised only in the commit that says why; a room that became lighter gets its new number.
 """
 
@@ -16,7 +18,7 @@ LIMITS = {
     "agents": 920,
     "algorithms": 4_998,
     "annotation": 460,
-    "bench": 3_590,
+    "bench": 3_432,
     "cli": 2_608,
     "conformance": 791,
     "convert": 1_169,
@@ -29,14 +31,14 @@ LIMITS = {
     "machine": 298,
     "metrics": 4_274,
     "models": 7_077,
-    "preferences": 811,
+    "preferences": 748,
     "pretrained": 2_958,
     "recipes": 1_107,
-    "report": 1_903,
+    "report": 2_066,
     "rewards": 995,
     "rollout": 211,
     "statistics": 1_014,
-    "study": 851,
+    "study": 817,
     "tasks": 13_858,
     "training": 2_546,
 }
@@ -72,6 +74,9 @@ def rooms():
     for file in HOUSE.rglob("*.py"):
         place = file.relative_to(HOUSE).parts
         counts[place[0] if len(place) > 1 else "door"] += code_lines(file.read_text(encoding="utf-8"))
+    for file in HOUSE.rglob("templates/*"):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        counts[file.relative_to(HOUSE).parts[0]] += sum(map(bool, map(str.strip, lines)))
     return counts
 
 

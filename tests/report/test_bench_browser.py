@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import report_folders as made
 
-from loquent.bench import html, jobs, results
+from loquent.bench import jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.work import Outcome
 
@@ -34,7 +34,7 @@ def page(tmp_path_factory):
         )
     found = results.collect(suite, next(iter(suite.profiles)), 3, plan, outcomes)
     where = tmp_path_factory.mktemp("bench") / "table.html"
-    where.write_text(html.page(found), encoding="utf-8")
+    where.write_text(pages.html(found), encoding="utf-8")
     return where
 
 
@@ -47,8 +47,8 @@ def test_the_page_opens_by_itself(tab, page, width, dark):
     assert "quickstart" in tab.value("document.title"), "nothing that failed was run"
     assert "default-src 'none'" in tab.value("document.querySelector('meta[http-equiv]').content")
     assert tab.value("document.querySelectorAll('svg[role=img]').length") > 5
-    colour = tab.value("getComputedStyle(document.querySelector('svg circle')).fill")
-    assert colour == ("rgb(121, 184, 255)" if dark else "rgb(31, 111, 235)"), "the style sheet is let in"
+    colour = tab.value("getComputedStyle(document.querySelector('td svg circle')).fill")
+    assert colour == ("rgb(111, 177, 255)" if dark else "rgb(31, 98, 173)"), "the style sheet is let in"
     assert tab.value("document.documentElement.scrollWidth") <= width
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import report_folders as made
 
-from loquent.bench import html, jobs, results
+from loquent.bench import jobs, results
+from loquent.bench import pages as suite_page
 from loquent.bench import suite as suites
 from loquent.bench.work import Outcome
 from loquent.preferences import over_optimization
@@ -76,7 +77,7 @@ def pages(tmp_path_factory):
     write_report([where / "nlpo"], files["run"])
     write_report([where / "ppo", where / "nlpo"], files["runs"])
     plot([where / "ppo"], ["rollout/success", "rollout/return"]).save(files["plot"])
-    files["suite"].write_text(html.page(suite_results()), encoding="utf-8")
+    files["suite"].write_text(suite_page.html(suite_results()), encoding="utf-8")
     files["study"].write_text(study_page.html(judged(), 0.95), encoding="utf-8")
     files["reward model"].write_text(reward_page.html(NOTE), encoding="utf-8")
     return files
@@ -198,7 +199,7 @@ def test_a_page_shows_its_charts_everywhere_and_loads_nothing(tab, pages, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_page_names_a_folder_of_the_machine(pages, kind):
     text = pages[kind].read_text(encoding="utf-8")
-    for folder in (pages[kind].parent, Path(html.__file__).parents[2], Path.home(), Path(sys.prefix)):
+    for folder in (pages[kind].parent, Path(suite_page.__file__).parents[2], Path.home(), Path(sys.prefix)):
         assert str(folder) not in text
 
 
@@ -224,8 +225,6 @@ def test_the_figure_of_over_optimisation_opens_by_itself(tab, tmp_path):
     tab.open(figure)
     assert tab.requests == [figure.resolve().as_uri()]
     assert tab.messages == []
-    strokes = tab.value(
-        "[...document.querySelectorAll('polyline')].map(line => getComputedStyle(line).stroke)"
-    )
-    assert len(strokes) == 2
+    strokes = tab.value("[...document.querySelectorAll('.line')].map(line => getComputedStyle(line).stroke)")
+    assert len(strokes) == 4
     assert all(map(is_colourful, strokes))

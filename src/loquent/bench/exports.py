@@ -9,14 +9,8 @@ from loquent.bench import suite_schema
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import Step, Verdict
-from loquent.bench.pages import (
-    decoding_note,
-    number_caution,
-    one_line,
-    start_caution,
-    tables,
-    visible_differences,
-)
+from loquent.bench.notes import decoding_note, number_caution, start_caution
+from loquent.bench.pages import one_line, tables, visible_differences
 from loquent.bench.results import Results
 from loquent.machine.version import __version__
 from loquent.report.groups import bounded

@@ -1,18 +1,18 @@
-"""A suite's results as Markdown, and the texts that the HTML page shares with it.
+"""A suite's results as Markdown and as an HTML page, from the same blocks.
 
 Every number has its interval, n, direction and task beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 
 from loquent.bench import suite_schema
 from loquent.bench.evidence import visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.stopping import HEADS
-from loquent.bench.evidence.tallies import OnTask
+from loquent.bench.evidence.tallies import OnTask, means
 from loquent.bench.evidence.texts import (
     BOTH,
     METHOD,
@@ -28,14 +28,27 @@ from loquent.bench.evidence.texts import (
     sizes,
     step_text,
 )
+from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
+from loquent.bench.notes import (
+    both_note,
+    claims_title,
+    decoding_note,
+    error_note,
+    number_caution,
+    start_caution,
+    tally_note,
+    visible_note,
+)
 from loquent.bench.results import Results
-from loquent.files import final_evaluation
+from loquent.bench.suite_schema import Ordering, Tally
 from loquent.machine.version import __version__
-from loquent.statistics import two_way
-from loquent.statistics.intervals import LEVEL
-from loquent.statistics.tables import ARROWS, Table, number
-
-STOPPED = "Where training stopped"
+from loquent.report import kit
+from loquent.report.ceiling import EVERYTHING, limits
+from loquent.report.charts import Curve, Dot, dots, small
+from loquent.report.interactive import Chart, Charts
+from loquent.report.kit import Block, Figure, Figures, Fold, Heading, Item, Items, OnPage, Text
+from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import ARROWS, Cell, Table, number
 
 
 def tables(results: Results) -> tuple[suite_schema.Table, ...]:
@@ -75,61 +88,7 @@ def state(row: Row, seeds: int) -> str:
     return f"{row.n} of {seeds}" + (", failed" if row.failures else "")
 
 
-def start_caution(results: Results) -> str:
-    """A caution that all seeds start from the same stages; empty if no shown cell starts from a stage."""
-    stages = " and one ".join(results.suite.stages_in_use(results.profile))
-    if not stages:
-        return ""
-    return f"All seeds start from one {stages}: the intervals leave out what another start would change."
-
-
-WRONG_MORE_OFTEN = 4, 19
-"""The least and the largest per cent of tables with a decided claim where the rule does not keep 5."""
-
-
-def number_caution(results: Results) -> str:
-    """What the verdicts' errors are: the correction for the number of tests, and claims with one seed."""
-    texts = []
-    if results.verdicts:
-        least, largest = WRONG_MORE_OFTEN
-        counts = ", ".join(f"{tests} of {table}" for table, tests in results.tested.items())
-        texts.append(
-            f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
-            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
-            f"{least} to {largest}% of them, if in every pair both cells are skewed and one varies "
-            "four times as much as the other (docs/evidence.md). Uncorrected verdicts are about one "
-            "comparison alone."
-        )
-        if results.suite.whole:
-            texts.append("The claims of the suite that --only leaves out are counted.")
-    if results.single:
-        texts.append(
-            f"{results.single} claims have one seed: they are tested over the rows that were played, and "
-            "decided about these rows, never about methods. A rare outcome that none of the rows shows is in "
-            "no test."
-        )
-    return " ".join(texts)
-
-
 VISIBLE = "smallest visible difference"
-
-
-def both_note(results: Results) -> str:
-    """What the intervals over seeds and rows are, or why there is none."""
-    if any(row.both for row in results.rows.values()):
-        return f"Intervals of all seeds and all rows stand in the columns {BOTH!r}, for means over episodes."
-    if results.seeds < two_way.SEEDS:
-        beside = any(row.over_rows for row in results.rows.values())
-        return (
-            f"Fewer than {two_way.SEEDS} seeds have no interval {BOTH}, because none holds the mean as often "
-            "as it says."
-            + f" Intervals of all rows for the mean of these runs stand in the columns {ROWS!r}."
-            * beside
-        )
-    return (
-        f"No column has an interval {BOTH}, which takes a mean over episodes that the runs keep, rows that "
-        "were played about equally often, and numbers that vary."
-    )
 
 
 def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:
@@ -153,88 +112,80 @@ def visible_text(item: visible.Visible | None) -> str:
     return number(item.difference) + rows * (item.n == 1)
 
 
-def decoding_note(rows: Iterable[Row]) -> str:
-    """The decoding of evaluation of the rows of a table, in a sentence; it says so where they differ."""
-    return final_evaluation.decoding_note((row.label, row.decoding) for row in rows if row.n)
-
-
-def visible_note(results: Results, title: str) -> str:
-    """What the last line of a table is."""
-    tests = results.tested.get(title, 1)
-    tested = f"{tests} tests are corrected together" if tests > 1 else "one test is made"
-    return (
-        f"The last line is the true difference of two cells that is decided with 80% power where {tested}; "
-        "smaller differences are mostly missed."
-    )
+BARS = (
+    "A bar is the interval over seeds and its dot the mean; each column has one scale. Published figures "
+    "stand below the numbers that repeat them: mean ± standard deviation."
+)
 
 
 def markdown(results: Results) -> str:
-    """The page: tables, published figures, sets of episodes, verdicts and failures."""
-    parts = [f"# {results.suite.title}", "", *_preamble(results)]
+    """The page as Markdown."""
+    return kit.markdown(results.suite.title, blocks(results, Charts()))
+
+
+def html(results: Results) -> str:
+    """The page as one HTML file without external resources."""
+    suite, charts = results.suite, Charts()
+    found = blocks(results, charts)
+    title = f"{suite.title} · {suite.name} v{suite.version}, {results.profile}"
+    return kit.page(title, found, data=charts.data())
+
+
+def blocks(results: Results, charts: Charts) -> list[Block]:
+    """The page: tables, published figures, charts, sets of episodes, verdicts and failures."""
+    parts = [Text("\n".join(_preamble(results)), "lines"), OnPage([Text(BARS)])]
     for table in tables(results):
-        rows = [results.rows[name] for name in table.cells]
-        parts += ["", f"## {table.title}", "", _ours(results, table.title, rows)]
-        parts += ["", visible_note(results, table.title), *filter(None, ["", decoding_note(rows)])]
-        if any(row.paper for row in rows):
-            parts += [
-                "",
-                f"Published ({results.suite.paper}; mean ± standard deviation):",
-                "",
-                _theirs(results, rows),
-                "",
-            ]
-            parts += [f'{place}: "{quote}"' for place, quote in quotes(rows)]
+        parts += _table(results, table.title, [results.rows[name] for name in table.cells])
+    mixed = Text(decoding_note(results.rows.values()), "soft")
     if results.across is not None:
         about, shown = across_tables(results.across)
-        parts += ["", "## Over the tasks", "", about]
-        parts += [line for table in shown for line in ("", table.markdown())]
-        parts += ["", decoding_note(results.rows.values())]
+        parts += [Heading("Over the tasks"), Text(about), *shown, mixed]
+    if summaries := _summaries(results, charts):
+        parts.append(OnPage([*summaries, mixed]))
     if results.tallied:
-        parts += ["", "## Claims over the tasks", "", tally_note(results), "", *_tallies(results)]
+        parts += [Heading("Claims over the tasks"), Text(tally_note(results)), _tallies(results)]
+    parts.append(OnPage(_curves(results, charts)))
     if results.sets:
-        parts += [
-            "",
-            "## Recorded episodes",
-            "",
-            set_table(results).markdown(),
-        ]
+        parts += [Heading("Recorded episodes"), set_table(results)]
     if results.stopped:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
-        parts += ["", f"## {STOPPED}", "", Table(HEADS, body).markdown()]
+        parts += [Heading("Where training stopped"), Table(HEADS, body)]
     if results.verdicts:
-        parts += ["", f"## {claims_title(results)}", "", number_caution(results), "", *_verdicts(results)]
+        parts += [Heading(claims_title(results)), Text(number_caution(results), "soft"), _verdicts(results)]
     if results.failures:
-        failures = (f"- `{folder}`: {one_line(failure)}" for folder, failure in results.failures.items())
-        parts += ["", "## Failed runs", "", *failures]
-    return "\n".join(parts) + "\n"
+        failures = [Item(f"`{folder}`: {text}", "failed") for folder, text in results.failures.items()]
+        parts += [Heading("Failed runs"), Items(failures)]
+    return parts
 
 
-def claims_title(results: Results) -> str:
-    """The heading of the claims: those of a paper if the suite names one or a place in one, or its own."""
-    cited = results.suite.paper or any(verdict.ordering.place for verdict in results.verdicts)
-    return "Claims of the paper" if cited else "Claims of the suite"
+def _table(results: Results, title: str, rows: list[Row]) -> list[Block]:
+    """A table of our numbers with what they are, and the published ones."""
+    notes = "\n".join(filter(None, (visible_note(results, title), decoding_note(rows))))
+    tasks = sorted({row.task for row in rows if row.task})
+    parts: list[Block] = [Heading(title), _ours(results, title, rows), Text(notes, "soft lines")]
+    parts.append(OnPage([Text(f"Task {'; '.join(tasks) or 'none'}.", "soft")]))
+    if any(row.paper for row in rows):
+        quoted = Text("\n".join(f'{place}: "{quote}"' for place, quote in quotes(rows)), "soft lines")
+        about = f"Published ({results.suite.paper}; mean ± standard deviation):"
+        parts.append(Fold(about, [_theirs(results, rows), quoted]))
+    return parts
 
 
-def tally_note(results: Results) -> str:
-    """What a win is, which counts are corrected, and what counts of one seed are about."""
-    text = (
-        "A win is a difference of more than two standard errors, each task by itself, so that chance alone "
-        "makes some wins and losses. The number after Holm's correction for all comparisons of a claim is "
-        "above 0 for at most 5% of claims about methods that are equal on all tasks."
+def _tallies(results: Results) -> Items:
+    return Items(
+        [
+            Item(
+                f"{found.tally.claim} (`{found.tally.column}`): **{found.text}**.{_quoted(found.tally)}",
+                parts=[tally_text(task) for task in found.tasks],
+                fold="task by task",
+            )
+            for found in results.tallied
+        ]
     )
-    if any(found.single for found in results.tallied):
-        text += (
-            " With one seed all of it is over the test rows and about these runs: it decides nothing about "
-            "the methods."
-        )
-    return text
 
 
-def _tallies(results: Results) -> Iterator[str]:
-    for found in results.tallied:
-        quote = f' The paper: "{found.tally.quote}" ({found.tally.place}).' if found.tally.quote else ""
-        yield f"- {found.tally.claim} (`{found.tally.column}`): **{found.text}**.{quote}"
-        yield from (f"    - {tally_text(task)}" for task in found.tasks)
+def _quoted(claim: Tally | Ordering) -> str:
+    return f' The paper: "{claim.quote}" ({claim.place}).' if claim.quote else ""
 
 
 def tally_text(found: OnTask) -> str:
@@ -248,14 +199,6 @@ def tally_text(found: OnTask) -> str:
         else f" (p = {p_text(p)}, corrected {p_text(found.corrected)})"
     )
     return f"{found.task}: {found.outcome}; {difference_text(found.step)}{test}{paper}"
-
-
-def error_note(results: Results) -> str:
-    """A sentence on the number behind ±; empty if no number of one run has an error."""
-    has_error = any(
-        row.error(column) is not None for row in results.rows.values() for column in results.suite.columns
-    )
-    return " The number behind ± is the standard error over the rows of one run." if has_error else ""
 
 
 def set_table(results: Results) -> Table:
@@ -301,25 +244,37 @@ def _preamble(results: Results) -> list[str]:
     return [*lines, *(f"Note: {note}." for note in results.notes)]
 
 
-def _ours(results: Results, title: str, rows: list[Row]) -> str:
+def _ours(results: Results, title: str, rows: list[Row]) -> Table:
     names = columns(results, rows)
     further = further_columns(names, rows)
-    body = [
+    ends = {name: _ends([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
+    body: list[list[Cell | str]] = [
         [
-            row.label,
-            *(cell(row, name) for name in names),
+            Cell(row.label, title=row.task),
+            *(_cell(row, name, ends[name]) for name in names),
             *(further_text(row, *column) for column in further),
-            state(row, results.seeds),
+            Cell(state(row, results.seeds), "failed" if row.failures else ""),
             *sizes(row),
         ]
         for row in rows
     ]
     seen = visible_differences(results, title, rows)
-    body.append(
-        [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * len(further), "", "", ""]
-    )
-    head = ["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"]
-    return Table(head, body).markdown()
+    last = [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * (len(further) + 3)]
+    body.append([Cell(text, "soft") for text in last])
+    return Table(["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"], body)
+
+
+def _cell(row: Row, name: str, ends: tuple[float, float]) -> Cell:
+    """A number with a picture of its interval and the published figure below it."""
+    interval, paper = row.intervals.get(name), row.paper.get(name)
+    below = [*([small(interval, *ends)] if interval else []), *([paper.text] if paper else [])]
+    return Cell(cell(row, name), title=row.source if paper else "", below=below)
+
+
+def _ends(intervals: Sequence[Interval]) -> tuple[float, float]:
+    """The least and the greatest number of a column."""
+    ends = [end for found in intervals for end in (found.mean, found.low, found.high) if end is not None]
+    return (min(ends), max(ends)) if ends else (0.0, 1.0)
 
 
 def further_heads(further: list[tuple[str, str]]) -> list[str]:
@@ -345,7 +300,7 @@ def across_tables(found: Across) -> tuple[str, list[Table]]:
     return about, [table for table in shown if table.rows]
 
 
-def _theirs(results: Results, rows: list[Row]) -> str:
+def _theirs(results: Results, rows: list[Row]) -> Table:
     names = [name for name in results.suite.columns if any(name in row.paper for row in rows)]
     body = [
         [
@@ -357,7 +312,7 @@ def _theirs(results: Results, rows: list[Row]) -> str:
         for row in rows
         if row.paper
     ]
-    return Table(["", *(name.replace("_", " ") for name in names), "n", "where"], body).markdown()
+    return Table(["", *(name.replace("_", " ") for name in names), "n", "where"], body)
 
 
 def quotes(rows: list[Row]) -> list[tuple[str, str]]:
@@ -365,15 +320,49 @@ def quotes(rows: list[Row]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((row.paper_place, row.paper_quote) for row in rows if row.paper))
 
 
-def _verdicts(results: Results) -> Iterator[str]:
-    for verdict in results.verdicts:
-        ordering = verdict.ordering
-        quote = f' The paper: "{ordering.quote}" ({ordering.place}).' if ordering.quote else ""
-        yield (
-            f"- {ordering.claim} (`{ordering.column}`): {effect_text(verdict)}; "
-            f"**{decision_text(verdict)}**.{quote}"
-        )
-        yield from (f"    - {step_text(step)}" for step in verdict.comparisons)
+def _verdicts(results: Results) -> Items:
+    return Items(
+        [
+            Item(
+                f"{verdict.ordering.claim} (`{verdict.ordering.column}`): {effect_text(verdict)}; "
+                f"**{decision_text(verdict)}**.{_quoted(verdict.ordering)}",
+                verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "",
+                [step_text(step) for step in verdict.comparisons],
+                "step by step",
+            )
+            for verdict in results.verdicts
+        ]
+    )
+
+
+def _summaries(results: Results, charts: Charts) -> list[Block]:
+    """The means of methods over the tasks as charts; empty if there are none."""
+    figures = []
+    for item in results.suite.summaries:
+        found = means(results.suite, item, results.rows)
+        ends = limits(results.suite.columns[item.column].metric, [mean.value for mean in found])
+        values = [
+            Dot(mean.method, i, mean.value, mean.error, mean.n, limits=ends) for i, mean in enumerate(found)
+        ]
+        if values:
+            figures.append(Figure(item.title, dots(charts.ids, item.title, item.unit, values)))
+    about = "Means over the tasks; a bar is one standard error over the test rows to each side."
+    return [Heading("Methods over the tasks"), Text(about, "soft"), Figures(figures)] if figures else []
+
+
+def _curves(results: Results, charts: Charts) -> list[Block]:
+    """The learning curves of the suite's figures; empty if there are none."""
+    drawn = []
+    for drawing in results.suite.figures:
+        points = results.curves.get(drawing.title) or {}
+        lines = [
+            Curve(results.rows[name].label, i, points.get(name, ())) for i, name in enumerate(drawing.cells)
+        ]
+        ends = results.ends.get(drawing.title, EVERYTHING)
+        drawn.append(Chart(drawing.title, drawing.unit, lines, drawing.key, ends=ends))
+    figures = charts.figures(drawn)
+    about = "Means over seeds; a band is one standard deviation to each side."
+    return [Heading("Learning curves"), Text(about, "soft"), *figures] if figures else []
 
 
 def one_line(text: str) -> str:
