@@ -19,7 +19,7 @@ LIMITS = {
     "algorithms": 4_998,
     "annotation": 460,
     "bench": 3_432,
-    "cli": 2_608,
+    "cli": 2_559,
     "conformance": 791,
     "convert": 1_169,
     "core": 3_610,
@@ -38,7 +38,7 @@ LIMITS = {
     "rewards": 995,
     "rollout": 211,
     "statistics": 1_014,
-    "study": 817,
+    "study": 814,
     "tasks": 13_858,
     "training": 2_546,
 }

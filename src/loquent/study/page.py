@@ -1,12 +1,16 @@
-"""The page of a study: means, distributions and differences as plots, and all numbers as tables."""
+"""The page of a study: means, distributions and differences as plots, and all numbers as tables.
+
+The same blocks without the plots are what `loquent study` prints.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from loquent.report import kit
 from loquent.report.charts import COLOURS, ChartIds, Dot, bars, dots, short
-from loquent.report.kit import Block, Figure, Figures, Heading, Text, page
+from loquent.report.kit import Block, Figure, Figures, Heading, Text
 from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.repeated import Repeated
 from loquent.statistics.resampling import Bounds
@@ -23,28 +27,39 @@ UNITS = (
 POOLED = "each rating as if it were independent, as in arXiv:2210.01241"
 
 
+TITLE = "Loquent: a study"
+
+
 def html(study: Study, level: float) -> str:
     """The page as text; `level` is the confidence level of its intervals."""
+    return kit.page(TITLE, blocks(study, level))
+
+
+def markdown(study: Study, level: float) -> str:
+    """The texts and tables of the page as Markdown."""
+    return kit.markdown(TITLE, blocks(study, level))
+
+
+def blocks(study: Study, level: float) -> list[Block]:
+    """The page as blocks."""
     ids = ChartIds()
-    blocks = [block for name, found in study.ratings.items() for block in _question(ids, name, found, level)]
-    blocks += [block for name, found in study.wins.items() for block in _pairs(ids, name, found, level)]
-    return page("Loquent: a study", blocks)
+    found = [block for name, rated in study.ratings.items() for block in _question(ids, name, rated, level)]
+    return found + [block for name, won in study.wins.items() for block in _pairs(ids, name, won, level)]
 
 
-def interval(bounds: Bounds) -> str:
+def _interval(bounds: Bounds) -> str:
     """An interval as text, or the reason why there is none."""
-    if bounds.low is None or bounds.high is None:
-        return f"none: {bounds.why}"
-    return f"{short(bounds.low)} to {short(bounds.high)}"
+    return f"none: {bounds.why}" if bounds.low is None else _span(bounds.low, bounds.high)
 
 
-def cautions(bounds: Iterable[Bounds]) -> list[str]:
-    """Why some intervals may be too narrow, each reason once."""
-    return list(dict.fromkeys(one.caution for one in bounds if one.caution))
+def _span(low: float | None, high: float | None) -> str:
+    return "none" if low is None or high is None else f"{short(low)} to {short(high)}"
 
 
 def _cautioned(bounds: Iterable[Bounds]) -> list[Block]:
-    return [Text(f"Caution: {caution}.") for caution in cautions(bounds)]
+    """Why some intervals may be too narrow, each reason once."""
+    reasons = dict.fromkeys(one.caution for one in bounds if one.caution)
+    return [Text(f"Caution: {reason}.") for reason in reasons]
 
 
 def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) -> list[Block]:
@@ -57,7 +72,7 @@ def _question(ids: ChartIds, name: str, found: QuestionRatings, level: float) ->
         for system, one in found.systems.items()
     }
     rows = [
-        [system, one.n, one.items, one.raters, short(one.mean), interval(one.bounds)]
+        [system, one.n, one.items, one.raters, short(one.mean), _interval(one.bounds)]
         + [short(value) for value in one.alpha.values()]
         for system, one in found.systems.items()
     ]
@@ -91,16 +106,13 @@ def _tests(
     ids: ChartIds, name: str, unit: str, anova: Anova | None, tukey: Sequence[Pairwise], level: float
 ) -> list[Block]:
     """The ANOVA and the differences of all pairs, with `unit` as what a number stands for."""
-    head = [Heading(f"Tests, {unit}", 3), Text(variance(anova))]
+    head = [Heading(f"Tests, {unit}", 3), Text(_variance(anova))]
     if not tukey:
         return head
     drawn = [
         Dot(_pair(one), colour, one.difference, ends=(one.low, one.high)) for colour, one in enumerate(tukey)
     ]
-    rows = [
-        [_pair(one), short(one.difference), f"{short(one.low)} to {short(one.high)}", _p(one.p)]
-        for one in tukey
-    ]
+    rows = [[_pair(one), short(one.difference), _span(one.low, one.high), _p(one.p)] for one in tukey]
     chart = dots(ids, f"{name}: differences, {unit}", "difference", drawn)
     table = Table(["pair", "difference", f"{level:.0%} interval", "p"], rows)
     return [*head, Figures([Figure("differences (Tukey HSD)", chart)]), table]
@@ -111,7 +123,7 @@ def _repeated(ids: ChartIds, name: str, found: Repeated, level: float) -> list[B
     drawn = [Dot(_pair(one), colour, one.difference, ends=one.ends) for colour, one in enumerate(found.pairs)]
     rows = [
         [
-            *(_pair(one), one.items, short(one.difference), f"{short(one.low)} to {short(one.high)}"),
+            *(_pair(one), one.items, short(one.difference), _span(one.low, one.high)),
             *map(_p, (one.p, one.rank_p)),
         ]
         for one in found.pairs
@@ -121,7 +133,7 @@ def _repeated(ids: ChartIds, name: str, found: Repeated, level: float) -> list[B
     chart = dots(ids, f"{name}: {WITHIN}", "difference", drawn)
     return [
         Heading(f"Tests, {WITHIN}", 3),
-        *map(Text, within_items(found)),
+        *map(Text, _within_items(found)),
         Figures([Figure("differences within items", chart)]),
         Table(columns, rows),
     ]
@@ -136,7 +148,7 @@ def _pairs(ids: ChartIds, name: str, found: Sequence[Wins], level: float) -> lis
     rows = [
         [
             *(f"{one.first} against {one.second}", *_score(one.items), *_score(one)),
-            *(short(one.share), interval(one.bounds), short(one.alpha)),
+            *(short(one.share), _interval(one.bounds), short(one.alpha)),
         ]
         for one in found
     ]
@@ -160,7 +172,7 @@ def _pair(one: Any) -> str:
 
 
 def _p(p: float | None) -> str:
-    return probability(p).removeprefix("= ")
+    return _probability(p).removeprefix("= ")
 
 
 def _score(counted: Score | Wins) -> list[str]:
@@ -168,14 +180,14 @@ def _score(counted: Score | Wins) -> list[str]:
     return [*map(str, counts), _p(counted.p)]
 
 
-def probability(p: float | None) -> str:
+def _probability(p: float | None) -> str:
     """A p value as text; scipy's are not known better than 1e-12."""
     if p is None:
         return "unknown"
     return "< 1e-12" if p < SMALLEST else f"= {short(p)}"
 
 
-def within_items(found: Repeated) -> list[str]:
+def _within_items(found: Repeated) -> list[str]:
     """The tests of all systems within items as texts."""
     left = f"; {found.left_out:,} items that a system lacks are left out" if found.left_out else ""
     lines = [f"{found.items:,} items of all systems{left}."]
@@ -185,20 +197,20 @@ def within_items(found: Repeated) -> list[str]:
     lines.append(
         "Repeated measures: no test, because the systems differ by the same amounts in each item."
         if f.p is None
-        else f"Repeated measures: F({f.between}, {f.within}) = {short(f.f)}, p {probability(f.p)} "
+        else f"Repeated measures: F({f.between}, {f.within}) = {short(f.f)}, p {_probability(f.p)} "
         f"(Greenhouse-Geisser, epsilon {short(f.epsilon)})."
     )
     if ranks is not None:
         chi = short(ranks.chi_squared)
-        lines.append(f"Friedman: chi-squared({ranks.freedom}) = {chi}, p {probability(ranks.p)}.")
+        lines.append(f"Friedman: chi-squared({ranks.freedom}) = {chi}, p {_probability(ranks.p)}.")
     return lines
 
 
-def variance(anova: Anova | None) -> str:
+def _variance(anova: Anova | None) -> str:
     """A one-way ANOVA as text."""
     if anova is None:
         return "One-way ANOVA: none; it takes two systems with differing ratings."
-    return f"One-way ANOVA: F({anova.between}, {anova.within}) = {short(anova.f)}, p {probability(anova.p)}."
+    return f"One-way ANOVA: F({anova.between}, {anova.within}) = {short(anova.f)}, p {_probability(anova.p)}."
 
 
 def _ends(bounds: Bounds) -> tuple[float, float] | None:
