@@ -119,6 +119,11 @@ def test_csv_gives_hostile_cells_back_and_guards_formulas():
     assert formulas == [f"'{text}" for text in FORMULAS * 2]
 
 
+def test_named_texts_begin_in_one_column():
+    assert tables.named({"a": "x", "b\nb": "y\x1b", "c": ""}, "  ") == "  a     x\n  b\\nb  y\\x1b\n  c\n"
+    assert tables.named({}) == ""
+
+
 def test_a_row_of_another_length_is_refused():
     with pytest.raises(ValueError, match="a row has 1 cells and the head 2"):
         tables.Table(["a", "b"], [["x"]])

@@ -128,7 +128,8 @@ def alone(
     Args:
         notes: places on the horizontal axis with a text, each drawn as a vertical line.
     """
-    body, x = _plot(lines, unit, EVERYTHING, across)
+    drawn = [line for line in lines if line.points]
+    body, x = _plot(drawn, unit, EVERYTHING, across)
     for i, (place, text) in enumerate(notes):
         body += f'<path class="base d2" d="M{x(place):.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
         body += f'<text class="tick" x="{x(place) + 3:.1f}" y="{TOP + 12 + 14 * i}">{safe(text)}</text>'
@@ -138,7 +139,7 @@ def alone(
     height = 20 + HEIGHT + 18 * len(lines) + 12
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
-        f"<title>{safe(title)}</title><desc>{safe(_words(lines, unit, across))}</desc>"
+        f"<title>{safe(title)}</title><desc>{safe(_words(drawn, unit, across))}</desc>"
         f"<style>{sheet()}</style>"
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>'
         f'<text class="label" x="4" y="18">{safe(title)}</text>'
@@ -287,13 +288,13 @@ def _tick(value: float, step: float) -> str:
 
 
 def _update_range(updates: Sequence[float]) -> tuple[float, float]:
-    low, high = min(updates), max(updates)
+    low, high = min(updates, default=0.0), max(updates, default=1.0)
     return (low - 1, high + 1) if low == high else (low, high)
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
     """A range a little larger than that of the values; it begins at 0 if that is near."""
-    low, high = min(values), max(values)
+    low, high = min(values, default=0.0), max(values, default=1.0)
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         room = abs(high) * 0.1 or 0.5
         return low - room, high + room

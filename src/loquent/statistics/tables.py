@@ -87,6 +87,13 @@ class Table:
         return [list(self.head), *([text_of(cell) for cell in row] for row in self.rows)]
 
 
+def named(texts: Mapping[str, str], indent: str = "") -> str:
+    """Lines of names with their texts behind them, which begin in one column."""
+    width = max((len(line(name)) for name in texts), default=0)
+    lines = (f"{indent}{line(name):<{width}}  {line(text)}" for name, text in texts.items())
+    return "".join(f"{text.rstrip()}\n" for text in lines)
+
+
 def of_numbers(rows: Rows, directions: Mapping[str, bool | None]) -> Table:
     """A table of named numbers with their directions.
 
