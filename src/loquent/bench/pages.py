@@ -7,38 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loquent.bench import suite_schema
-from loquent.bench.evidence import visible
+from loquent.bench import notes, suite_schema
+from loquent.bench.evidence import texts, visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.stopping import HEADS
 from loquent.bench.evidence.tallies import OnTask, means
-from loquent.bench.evidence.texts import (
-    BOTH,
-    METHOD,
-    ROWS,
-    VARIES,
-    decision_text,
-    difference_text,
-    effect_text,
-    further_text,
-    interval_text,
-    p_text,
-    size_text,
-    sizes,
-    step_text,
-)
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
-from loquent.bench.notes import (
-    both_note,
-    claims_title,
-    decoding_note,
-    error_note,
-    number_caution,
-    start_caution,
-    tally_note,
-    visible_note,
-)
 from loquent.bench.results import Results
 from loquent.bench.suite_schema import Ordering, Tally
 from loquent.machine.version import __version__
@@ -78,7 +53,7 @@ def cell(row: Row, column: str) -> str:
     if interval is not None and error is not None:
         return f"{number(interval.mean)} ± {number(error)}"
     n = f" (n = {interval.n})" if interval is not None and interval.n != row.n else ""
-    return interval_text(interval) + n
+    return texts.interval_text(interval) + n
 
 
 def state(row: Row, seeds: int) -> str:
@@ -93,8 +68,8 @@ VISIBLE = "smallest visible difference"
 
 def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:
     """The columns of a table that have an interval over rows too, and what varies in it."""
-    both = [(name, BOTH) for name in names if any(name in row.both for row in rows)]
-    return both + [(name, ROWS) for name in names if any(name in row.over_rows for row in rows)]
+    both = [(name, texts.BOTH) for name in names if any(name in row.both for row in rows)]
+    return both + [(name, texts.ROWS) for name in names if any(name in row.over_rows for row in rows)]
 
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
@@ -136,14 +111,14 @@ def blocks(results: Results, charts: Charts) -> list[Block]:
     parts = [Text("\n".join(_preamble(results)), "lines"), OnPage([Text(BARS)])]
     for table in tables(results):
         parts += _table(results, table.title, [results.rows[name] for name in table.cells])
-    mixed = Text(decoding_note(results.rows.values()), "soft")
+    mixed = Text(notes.decoding_note(results.rows.values()), "soft")
     if results.across is not None:
         about, shown = across_tables(results.across)
         parts += [Heading("Over the tasks"), Text(about), *shown, mixed]
     if summaries := _summaries(results, charts):
         parts.append(OnPage([*summaries, mixed]))
     if results.tallied:
-        parts += [Heading("Claims over the tasks"), Text(tally_note(results)), _tallies(results)]
+        parts += [Heading("Claims over the tasks"), Text(notes.tally_note(results)), _tallies(results)]
     parts.append(OnPage(_curves(results, charts)))
     if results.sets:
         parts += [Heading("Recorded episodes"), set_table(results)]
@@ -151,7 +126,11 @@ def blocks(results: Results, charts: Charts) -> list[Block]:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
         parts += [Heading("Where training stopped"), Table(HEADS, body)]
     if results.verdicts:
-        parts += [Heading(claims_title(results)), Text(number_caution(results), "soft"), _verdicts(results)]
+        parts += [
+            Heading(notes.claims_title(results)),
+            Text(notes.number_caution(results), "soft"),
+            _verdicts(results),
+        ]
     if results.failures:
         failures = [Item(f"`{folder}`: {text}", "failed") for folder, text in results.failures.items()]
         parts += [Heading("Failed runs"), Items(failures)]
@@ -160,9 +139,9 @@ def blocks(results: Results, charts: Charts) -> list[Block]:
 
 def _table(results: Results, title: str, rows: list[Row]) -> list[Block]:
     """A table of our numbers with what they are, and the published ones."""
-    notes = "\n".join(filter(None, (visible_note(results, title), decoding_note(rows))))
+    below = "\n".join(filter(None, (notes.visible_note(results, title), notes.decoding_note(rows))))
     tasks = sorted({row.task for row in rows if row.task})
-    parts: list[Block] = [Heading(title), _ours(results, title, rows), Text(notes, "soft lines")]
+    parts: list[Block] = [Heading(title), _ours(results, title, rows), Text(below, "soft lines")]
     parts.append(OnPage([Text(f"Task {'; '.join(tasks) or 'none'}.", "soft")]))
     if any(row.paper for row in rows):
         quoted = Text("\n".join(f'{place}: "{quote}"' for place, quote in quotes(rows)), "soft lines")
@@ -196,9 +175,9 @@ def tally_text(found: OnTask) -> str:
     test = (
         ""
         if p is None or found.corrected is None
-        else f" (p = {p_text(p)}, corrected {p_text(found.corrected)})"
+        else f" (p = {texts.p_text(p)}, corrected {texts.p_text(found.corrected)})"
     )
-    return f"{found.task}: {found.outcome}; {difference_text(found.step)}{test}{paper}"
+    return f"{found.task}: {found.outcome}; {texts.difference_text(found.step)}{test}{paper}"
 
 
 def set_table(results: Results) -> Table:
@@ -236,11 +215,11 @@ def _preamble(results: Results) -> list[str]:
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
         f"{results.seeds} seed{'s' * (results.seeds != 1)}; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; each run is evaluated by "
-        f"{' or '.join(size_text(*size) for size in played) or '0 episodes'}.",
-        f"{METHOD}{error_note(results)}",
-        f"{VARIES} {both_note(results)}",
+        f"{' or '.join(texts.size_text(*size) for size in played) or '0 episodes'}.",
+        f"{texts.METHOD}{notes.error_note(results)}",
+        f"{texts.VARIES} {notes.both_note(results)}",
     ]
-    lines += filter(None, (start_caution(results), results.about))
+    lines += filter(None, (notes.start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
 
 
@@ -252,9 +231,9 @@ def _ours(results: Results, title: str, rows: list[Row]) -> Table:
         [
             Cell(row.label, title=row.task),
             *(_cell(row, name, ends[name]) for name in names),
-            *(further_text(row, *column) for column in further),
+            *(texts.further_text(row, *column) for column in further),
             Cell(state(row, results.seeds), "failed" if row.failures else ""),
-            *sizes(row),
+            *texts.sizes(row),
         ]
         for row in rows
     ]
@@ -324,10 +303,10 @@ def _verdicts(results: Results) -> Items:
     return Items(
         [
             Item(
-                f"{verdict.ordering.claim} (`{verdict.ordering.column}`): {effect_text(verdict)}; "
-                f"**{decision_text(verdict)}**.{_quoted(verdict.ordering)}",
+                f"{verdict.ordering.claim} (`{verdict.ordering.column}`): {texts.effect_text(verdict)}; "
+                f"**{texts.decision_text(verdict)}**.{_quoted(verdict.ordering)}",
                 verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "",
-                [step_text(step) for step in verdict.comparisons],
+                [texts.step_text(step) for step in verdict.comparisons],
                 "step by step",
             )
             for verdict in results.verdicts
