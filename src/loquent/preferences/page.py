@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loquent.report import kit
 from loquent.report.charts import COLOURS, ChartIds, Curve, curves, short
 from loquent.report.groups import Point
-from loquent.report.kit import Block, Figure, Figures, Heading, Text, page
+from loquent.report.kit import Block, Figure, Figures, Heading, OnPage, Text
 from loquent.statistics.tables import Table
 
+TITLE = "Loquent: a reward model"
 OBJECTIVES = {
     "bradley_terry": "pairs (Bradley-Terry): the loss is -log sigmoid(r(chosen) - r(rejected))",
     "good_bad": "labels: the loss is the cross-entropy of good for chosen texts and bad for rejected ones",
@@ -18,9 +20,17 @@ OBJECTIVES = {
 
 def html(note: Mapping[str, Any]) -> str:
     """The page as text, from the content of `reward.json`."""
+    return kit.page(TITLE, _blocks(note))
+
+
+def markdown(note: Mapping[str, Any]) -> str:
+    """The texts and tables of the page as Markdown."""
+    return kit.markdown(TITLE, _blocks(note))
+
+
+def _blocks(note: Mapping[str, Any]) -> list[Block]:
     ids = ChartIds()
-    blocks = [*_summary(note), *_figures(note), *_calibration(ids, note), *_losses(ids, note)]
-    return page("Loquent: a reward model", blocks)
+    return [*_summary(note), *_figures(note), *_calibration(ids, note), OnPage(_losses(ids, note))]
 
 
 def _summary(note: Mapping[str, Any]) -> list[Block]:
