@@ -1,5 +1,7 @@
 """The lines of code of each room, without docstrings, comments and blank lines, have a limit.
 
+Lines of templates count too.
+
 A limit is raised only in the commit that says why; a room that became lighter gets its new number.
 """
 
@@ -15,20 +17,20 @@ LIMITS = {
     "adapters": 1_173,
     "agents": 920,
     "algorithms": 4_998,
-    "bench": 6_548,
-    "cli": 3_776,
-    "core": 3_651,
-    "data": 3_804,
+    "bench": 6_186,
+    "cli": 3_719,
+    "core": 3_650,
+    "data": 3_854,
     "door": 318,
-    "files": 1_385,
-    "metrics": 4_274,
+    "files": 1_390,
+    "metrics": 4_319,
     "models": 7_077,
-    "pretrained": 3_069,
-    "report": 1_903,
-    "rewards": 995,
-    "statistics": 960,
+    "pretrained": 3_074,
+    "report": 2_067,
+    "rewards": 1_005,
+    "statistics": 1_018,
     "tasks": 13_858,
-    "training": 4_099,
+    "training": 4_100,
 }
 NO_CODE = {
     tokenize.COMMENT,
@@ -62,6 +64,9 @@ def rooms():
     for file in HOUSE.rglob("*.py"):
         place = file.relative_to(HOUSE).parts
         counts[place[0] if len(place) > 1 else "door"] += code_lines(file.read_text(encoding="utf-8"))
+    for file in HOUSE.rglob("templates/*"):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        counts[file.relative_to(HOUSE).parts[0]] += sum(map(bool, map(str.strip, lines)))
     return counts
 
 

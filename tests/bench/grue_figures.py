@@ -13,7 +13,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from loquent.bench.preferences.plots import Axis, Line, plot
+from loquent.report.charts import Curve, alone
+from loquent.report.groups import Point
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 TABLES = ("Figure 4: target KL on IMDB", "Table 7: data budget on IMDB")
@@ -57,9 +58,10 @@ def main(folder, commit, seconds, note=""):
         number = re.match(r"Figure (4[abc]): (.*)", name)
         if number:
             drawn = [
-                Line(label, i, [(x, y) for x, y in line]) for i, (label, line) in enumerate(lines.items())
+                Curve(label, i, [Point(x, y, y, y, 1) for x, y in line])
+                for i, (label, line) in enumerate(lines.items())
             ]
-            text = plot(f"{number[0]}, our runs", Axis("update"), Axis(number[2]), drawn)
+            text = alone(f"{number[0]}, our runs", number[2], "update", drawn)
             (RESULTS / f"grue-figure-{number[1]}.svg").write_text(text)
     line = {"command": "loquent bench grue --profile cpu --processes 1 --only CELLS (those of IMDB)"}
     line |= {"commit": commit, "seconds": float(seconds), "note": note, "keys": keys}

@@ -25,7 +25,7 @@ from loquent.bench.schema.suite_schema import Ordering
 from loquent.core.seeding import Key
 from loquent.statistics import comparing, intervals, power, resampling, two_way
 from loquent.statistics.resampling import Resampling
-from loquent.statistics.tables import text_table
+from loquent.statistics.tables import Table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SEEDS = (3, 5, 10, 30)
@@ -456,7 +456,7 @@ def row(name, values):
 def markdown(lines: list[Line]) -> str:
     """The lines as a table."""
     head = list(lines[0])
-    return text_table(head, [[str(line[key]) for key in head] for line in lines])
+    return Table(head, [[str(line[key]) for key in head] for line in lines]).markdown()
 
 
 def with_tables(page: str, record: dict[str, object]) -> str:

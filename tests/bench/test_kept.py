@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loquent.bench import crew, html, pages, runner, work
+from loquent.bench import crew, pages, runner, work
 from loquent.bench.evidence import texts
 from loquent.bench.evidence.outcome import Outcome
 from loquent.cli import main as cli
@@ -253,7 +253,7 @@ def test_verdicts_are_a_table_too(made):
 def test_the_page_says_what_its_intervals_leave_out(here):
     found, _ = _bench(seeds=2)
     assert found.tested == {"One": 3}
-    for text in (pages.markdown(found), html.page(found)):
+    for text in (pages.markdown(found), pages.html(found)):
         assert "All seeds start from one base: the intervals leave out" in text
         assert "method corrects the tests of one table together (3 of One)" in text
         assert "smallest visible difference" in text
@@ -283,7 +283,7 @@ def test_tables_count_episodes_and_rows_everywhere(made):
         line for line in markdown.splitlines() if line.startswith("    - zero → expert")
     )
     page = (out / "table.html").read_text()
-    assert "<th>n</th><th>episodes</th><th>rows</th>" in page
+    assert '<th scope="col">n</th><th scope="col">episodes</th><th scope="col">rows</th>' in page
     assert f"<td>{size[0]}</td><td>{size[1]}</td></tr>" in page
     cells = list(csv.DictReader((out / "table.csv").open()))
     assert {(line["episodes"], line["rows"]) for line in cells} == {tuple(size)}

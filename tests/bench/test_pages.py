@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loquent.bench import exports, html, jobs, pages, results
+from loquent.bench import exports, jobs, notes, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.schema.suite_schema import Drawing
@@ -28,9 +28,9 @@ def test_a_table_has_the_columns_in_which_it_has_a_number():
 
 def test_a_page_without_intervals_over_both_says_what_they_take():
     without = SimpleNamespace(rows={}, seeds=5)
-    assert pages.both_note(without).startswith("No column has an interval over seeds and rows, which takes")
-    assert "rows that were played about equally often" in pages.both_note(without)
-    assert pages.both_note(SimpleNamespace(rows={}, seeds=3)).startswith(
+    assert notes.both_note(without).startswith("No column has an interval over seeds and rows, which takes")
+    assert "rows that were played about equally often" in notes.both_note(without)
+    assert notes.both_note(SimpleNamespace(rows={}, seeds=3)).startswith(
         "Fewer than 5 seeds have no interval"
     )
 
@@ -67,7 +67,7 @@ def test_a_table_names_the_decoding_and_says_where_it_differs(small):
     alike, mixed = (collected(small, decodings=own) for own in (("argmax",), ("argmax", "greedy")))
     for shown, note in ((alike, "Decoding of evaluation: argmax."), (mixed, "These lines mix decodings")):
         assert note in pages.markdown(shown)
-        assert note in html.page(shown)
+        assert note in pages.html(shown)
         assert note in exports.as_json(shown)["tables"][0]["decoding"]
     assert {cell["decoding"] for cell in exports.as_json(mixed)["cells"].values()} == {"argmax", "greedy"}
     head, first = (line.split(",") for line in exports.as_csv(alike).splitlines()[:2])
@@ -81,7 +81,7 @@ def test_claims_are_of_a_paper_only_where_there_is_one(small):
     orderings = tuple(replace(own, place="") for own in small.orderings)
     plain = replace(small, paper="", orderings=orderings, cells=cells)
     shown = collected(plain)
-    for page in (pages.markdown(shown), html.page(shown)):
+    for page in (pages.markdown(shown), pages.html(shown)):
         assert "Claims of the suite" in page
         assert "Claims of the paper" not in page
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import study
-from loquent.bench import pages
+from loquent.bench import notes
 from loquent.statistics import comparing, two_way
 from loquent.statistics.resampling import share
 from study import (
@@ -117,7 +117,7 @@ def test_at_most_five_tables_of_a_hundred_are_wrong_and_power_is_80():
 def test_the_note_below_a_table_names_the_tables_that_are_wrong_more_often():
     shares = [line["Holm, skewed, four times"] for line in RECORD["verdicts"]]
     assert max(shares) > 5
-    assert (round(min(shares)), round(max(shares))) == pages.WRONG_MORE_OFTEN
+    assert (round(min(shares)), round(max(shares))) == notes.WRONG_MORE_OFTEN
 
 
 def test_the_tables_of_the_page_are_those_of_the_results():

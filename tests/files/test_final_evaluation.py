@@ -46,7 +46,9 @@ def test_torn_scores_are_named(wrong, tmp_path):
         folder.evaluation_samples()
 
 
-@pytest.mark.parametrize("wrong", [{}, {"lines": 1}, {"sha256": 3}, {"lines": -1, "marks": "", "bytes": -8}, [1]])
+@pytest.mark.parametrize(
+    "wrong", [{}, {"lines": 1}, {"sha256": 3}, {"lines": -1, "marks": "", "bytes": -8}, [1]]
+)
 def test_a_record_of_the_episodes_that_is_none_is_refused(wrong, tmp_path):
     folder = written(tmp_path, {})
     content = manifest.sealed({**CONTENT, "files": {"episodes.jsonl": wrong}})

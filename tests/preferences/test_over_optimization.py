@@ -83,9 +83,10 @@ def test_the_figure_shows_gold_proxy_and_warning():
     runs = {"beta 0": hump(41, 20), "beta <0.1>": hump(41, 60)}
     found = {name: over_optimization.warned(points) for name, points in runs.items()}
     text = over_optimization.figure(runs, found)
-    assert text.count("<polyline") == 4
+    assert text.count('<path class="line ') == 8, "two curves and two keys for each run"
     assert "the watch speaks, beta 0" in text
     assert "the watch speaks, beta &lt;" not in text
+    assert "gold, empty" in over_optimization.figure({"empty": []}, {}), "a run without an evaluation"
     assert (
         over_optimization.as_json(runs["beta 0"], found["beta 0"])["warned"]["update"]
         == found["beta 0"].update

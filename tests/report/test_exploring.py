@@ -144,7 +144,7 @@ def test_values_of_a_small_range_are_told_apart(started, tmp_path, value, at_10,
 def test_stored_means_keep_the_range_of_their_curve():
     curve = Curve("", 0, [Point(update, 1000 + 0.01 * update, 0, 0, 1) for update in range(1, 41)])
     charts = Charts()
-    charts.figure(Chart("return", "", [curve]))
+    charts.figures([Chart("return", "", [curve])])
     stored = charts.data()["charts"][0]["lines"][0]["mean"]
     assert stored == [round(1000 + 0.01 * update, 6) for update in range(1, 41)]
 

@@ -144,7 +144,13 @@ def test_a_report_is_written_into_the_folder(tmp_path):
 
 def test_a_run_in_short(run, tmp_path):
     page = run._repr_html_()
-    for text in ("reviews_ppo", "generation", "<th>updates</th>", "<td>6</td>", "<td>perplexity</td>"):
+    for text in (
+        "reviews_ppo",
+        "generation",
+        '<th scope="col">updates</th>',
+        "<td>6</td>",
+        '<th scope="row">perplexity</th>',
+    ):
         assert text in page, text
     begun = load_run(made.run(tmp_path / "<b>begun", updates=2, finished=False))
     assert "has not ended" in begun._repr_html_()
@@ -166,5 +172,5 @@ def test_an_evaluation_prints_as_a_table():
         "<b>         1                 –",
     ]
     assert repr(evaluation) == str(evaluation)
-    assert "<tr><td>return</td><td>-3.25</td><td>0.12</td></tr>" in evaluation._repr_html_()
-    assert "<td>&lt;b&gt;</td>" in evaluation._repr_html_()
+    assert '<tr><th scope="row">return</th><td>-3.25</td><td>0.12</td></tr>' in evaluation._repr_html_()
+    assert '<th scope="row">&lt;b&gt;</th>' in evaluation._repr_html_()

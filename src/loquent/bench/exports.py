@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.tallies import OnTask
 from loquent.bench.evidence.verdicts import Step, Verdict
-from loquent.bench.pages import (
-    decoding_note,
-    number_caution,
-    one_line,
-    start_caution,
-    tables,
-    visible_differences,
-)
+from loquent.bench.notes import decoding_note, number_caution, start_caution
+from loquent.bench.pages import one_line, tables, visible_differences
 from loquent.bench.results import Results
-from loquent.bench.schema.suite_schema import Table
+from loquent.bench.schema import suite_schema
 from loquent.files.machine.version import __version__
 from loquent.report.groups import bounded
 from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import Table
 
 CELL_COLUMNS = (
     *("table", "cell", "label", "task", "column", "metric", "better"),
@@ -41,44 +36,29 @@ CURVE_COLUMNS = ("figure", "cell", "label", "key", "update", "mean", "low", "hig
 
 def as_csv(results: Results) -> str:
     """One line for each cell and column."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CELL_COLUMNS)
+    lines = []
     for table in tables(results):
         for row in (results.rows[name] for name in table.cells):
+            failures = (f"seed {seed}: {one_line(failure)}" for seed, failure in row.failures.items())
+            rest = ["; ".join(failures), row.decoding]
             for name, column in results.suite.columns.items():
-                interval, paper = row.intervals.get(name), row.paper.get(name)
-                numbers = (
-                    [interval.mean, interval.low, interval.high, interval.deviation, interval.n]
-                    if interval
-                    else [None] * 4 + [0]
-                )
-                published = (
-                    [row.source, row.paper_quote, paper.value, paper.deviation, row.paper_seeds]
-                    if paper
-                    else [None] * 5
-                )
-                failures = (f"seed {seed}: {one_line(failure)}" for seed, failure in row.failures.items())
-                writer.writerow(
-                    [
-                        table.title,
-                        row.name,
-                        row.label,
-                        row.task,
-                        name,
-                        column.metric,
-                        column.better,
-                        *numbers,
-                        row.episodes,
-                        row.rows or None,
-                        *_ends(row.both.get(name)),
-                        *_ends(row.over_rows.get(name)),
-                        *published,
-                        "; ".join(failures),
-                        row.decoding,
-                    ]
-                )
-    return out.getvalue()
+                head = [table.title, row.name, row.label, row.task, name, column.metric, column.better]
+                sizes = [row.episodes, row.rows or None]
+                ends = [*_ends(row.both.get(name)), *_ends(row.over_rows.get(name))]
+                lines.append([*head, *_numbers(row, name), *sizes, *ends, *_published(row, name), *rest])
+    return Table(CELL_COLUMNS, lines).csv()
+
+
+def _numbers(row: Row, column: str) -> list[Any]:
+    found = row.intervals.get(column)
+    return [found.mean, found.low, found.high, found.deviation, found.n] if found else [None] * 4 + [0]
+
+
+def _published(row: Row, column: str) -> list[Any]:
+    paper = row.paper.get(column)
+    return (
+        [row.source, row.paper_quote, paper.value, paper.deviation, row.paper_seeds] if paper else [None] * 5
+    )
 
 
 def verdicts_csv(results: Results) -> str:
@@ -87,35 +67,22 @@ def verdicts_csv(results: Results) -> str:
     `part` is "step", or "ends" for the comparison of the first cell with the last, which does not affect the
     verdict. `step_verdict` is that of one comparison alone; `verdict`, `p` and `p_corrected` are the claim's.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(VERDICT_COLUMNS)
+    lines = []
     for verdict in results.verdicts:
         ordering = verdict.ordering
+        head = [ordering.claim, ordering.column, verdict.verdict, ordering.place, ordering.quote]
         for step in verdict.comparisons:
-            interval = step.difference
-            numbers = (
-                [interval.mean, interval.low, interval.high, interval.n] if interval else [None] * 3 + [0]
-            )
-            part = "ends" if step is verdict.ends else "step"
-            head = [
-                ordering.claim,
-                ordering.column,
-                verdict.verdict,
-                ordering.place,
-                ordering.quote,
-                part,
-            ]
-            writer.writerow(
+            found = step.difference
+            numbers = [found.mean, found.low, found.high, found.n] if found else [None] * 3 + [0]
+            lines.append(
                 [
-                    *head,
-                    *(step.low, step.high, step.verdict, *numbers, *_ends(step.both), _over(step)),
+                    *(*head, "ends" if step is verdict.ends else "step", step.low, step.high, step.verdict),
+                    *(*numbers, *_ends(step.both), _over(step)),
                     *(step.episodes[0], step.rows[0] or None, step.episodes[1], step.rows[1] or None),
-                    *(step.paper or (None, None)),
-                    *_decision(verdict).values(),
+                    *(*(step.paper or (None, None)), *_decision(verdict).values()),
                 ]
             )
-    return out.getvalue()
+    return Table(VERDICT_COLUMNS, lines).csv()
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
@@ -133,44 +100,30 @@ def curves_csv(results: Results) -> str:
     The numbers are the mean over seeds, the mean minus and plus one standard deviation, and n. What lies
     beyond the range of the value, such as a share above 1, is left out.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CURVE_COLUMNS)
-    for drawing in results.suite.figures:
-        for name, points in results.curves[drawing.title].items():
-            writer.writerows(
-                [drawing.title, name, results.rows[name].label, drawing.key, *point]
-                for point in bounded(points, results.ends[drawing.title])
-            )
-    return out.getvalue()
+    lines = [
+        [drawing.title, name, results.rows[name].label, drawing.key, *point]
+        for drawing in results.suite.figures
+        for name, points in results.curves[drawing.title].items()
+        for point in bounded(points, results.ends[drawing.title])
+    ]
+    return Table(CURVE_COLUMNS, lines).csv()
 
 
 def as_json(results: Results) -> dict[str, Any]:
     """All results, as values that JSON can hold."""
+    suite = results.suite
     return {
-        "suite": results.suite.name,
-        "version": results.suite.version,
-        "title": results.suite.title,
-        "profile": results.profile,
-        "about": results.about,
-        "loquent": __version__,
-        "seeds": results.seeds,
-        "machine": dict(results.machine),
-        "seconds": results.seconds,
-        "columns": {
-            name: {"metric": column.metric, "better": column.better}
-            for name, column in results.suite.columns.items()
-        },
+        **{"suite": suite.name, "version": suite.version, "title": suite.title, "profile": results.profile},
+        **{"about": results.about, "loquent": __version__, "seeds": results.seeds},
+        **{"machine": dict(results.machine), "seconds": results.seconds},
+        "columns": {name: _picked(column, "metric", "better") for name, column in suite.columns.items()},
         "tables": [_table(results, table) for table in tables(results)],
         "across_tasks": _across(results.across),
         "data": {name: dict(figures) for name, figures in results.sets.items()},
         "cells": {name: _cell(row) for name, row in results.rows.items()},
         "verdicts": [
             {
-                "claim": verdict.ordering.claim,
-                "column": verdict.ordering.column,
-                "place": verdict.ordering.place,
-                "quote": verdict.ordering.quote,
+                **_picked(verdict.ordering, "claim", "column", "place", "quote"),
                 "verdict": verdict.verdict,
                 "steps": [_step(step) for step in verdict.steps],
                 "ends": _step(verdict.ends) if verdict.ends else None,
@@ -180,22 +133,9 @@ def as_json(results: Results) -> dict[str, Any]:
         ],
         "tallies": [
             {
-                "claim": found.tally.claim,
-                "column": found.tally.column,
-                "place": found.tally.place,
-                "quote": found.tally.quote,
+                **_picked(found.tally, "claim", "column", "place", "quote"),
                 "result": found.text,
-                "tasks": [
-                    {
-                        "task": task.task,
-                        "outcome": task.outcome,
-                        **_step(task.step),
-                        "p_corrected": task.corrected,
-                        "paper": list(task.paper) if task.paper else None,
-                        "paper_rises": task.paper_rises,
-                    }
-                    for task in found.tasks
-                ],
+                "tasks": [_on_task(task) for task in found.tasks],
             }
             for found in results.tallied
         ],
@@ -213,6 +153,16 @@ def as_json(results: Results) -> dict[str, Any]:
     }
 
 
+def _picked(thing: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names}
+
+
+def _on_task(task: OnTask) -> dict[str, Any]:
+    paper = {"paper": list(task.paper) if task.paper else None, "paper_rises": task.paper_rises}
+    about = {"task": task.task, "outcome": task.outcome}
+    return {**about, **_step(task.step), "p_corrected": task.corrected, **paper}
+
+
 def _across(found: Across | None) -> dict[str, Any] | None:
     """The methods over the tasks of a suite."""
     if found is None:
@@ -228,7 +178,7 @@ def _across(found: Across | None) -> dict[str, Any] | None:
     }
 
 
-def _table(results: Results, table: Table) -> dict[str, Any]:
+def _table(results: Results, table: suite_schema.Table) -> dict[str, Any]:
     seen = visible_differences(results, table.title, [results.rows[name] for name in table.cells])
     return {
         "title": table.title,
@@ -252,48 +202,35 @@ def _decision(verdict: Verdict) -> dict[str, Any]:
 
 
 def _cell(row: Row) -> dict[str, Any]:
+    published = {
+        **{"where": row.source, "quote": row.paper_quote, "n": row.paper_seeds},
+        "figures": {name: _picked(own, "text", "value", "deviation") for name, own in row.paper.items()},
+    }
     return {
-        "label": row.label,
-        "task": row.task,
-        "n": row.n,
-        "episodes": row.episodes,
-        "rows": row.rows or None,
-        "decoding": row.decoding,
-        "seconds": row.seconds,
-        "runs": list(row.folders),
-        "values": {
-            column: {str(seed): value for seed, value in by_seed.items()}
-            for column, by_seed in row.values.items()
-        },
-        "errors": {
-            column: {str(seed): error for seed, error in by_seed.items()}
-            for column, by_seed in row.errors.items()
-            if by_seed
-        },
-        "intervals": {column: interval.as_json() for column, interval in row.intervals.items()},
+        **{**_picked(row, "label", "task", "n", "episodes"), "rows": row.rows or None},
+        **{**_picked(row, "decoding", "seconds"), "runs": list(row.folders)},
+        "values": _by_seed(row.values),
+        "errors": _by_seed({column: own for column, own in row.errors.items() if own}),
+        "intervals": _as_json(row.intervals),
         "intervals_over": "seeds",
-        "over_seeds_and_rows": {column: interval.as_json() for column, interval in row.both.items()},
-        "over_rows": {column: interval.as_json() for column, interval in row.over_rows.items()},
-        "published": {
-            "where": row.source,
-            "quote": row.paper_quote,
-            "n": row.paper_seeds,
-            "figures": {
-                column: {"text": figure.text, "value": figure.value, "deviation": figure.deviation}
-                for column, figure in row.paper.items()
-            },
-        }
-        if row.paper
-        else None,
+        "over_seeds_and_rows": _as_json(row.both),
+        "over_rows": _as_json(row.over_rows),
+        "published": published if row.paper else None,
         "failures": {str(seed): failure for seed, failure in row.failures.items()},
     }
 
 
+def _by_seed(columns: Mapping[str, Mapping[int, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {str(seed): value for seed, value in own.items()} for name, own in columns.items()}
+
+
+def _as_json(intervals: Mapping[str, Interval]) -> dict[str, Any]:
+    return {name: found.as_json() for name, found in intervals.items()}
+
+
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "low": step.low,
-        "high": step.high,
-        "verdict": step.verdict,
+        **_picked(step, "low", "high", "verdict"),
         "difference": step.difference.as_json() if step.difference else None,
         "over": _over(step),
         "over_seeds_and_rows": step.both.as_json() if step.both else None,

@@ -1,46 +1,35 @@
-"""A suite's results as Markdown, and the texts that the HTML page shares with it.
+"""A suite's results as Markdown and as an HTML page, from the same blocks.
 
 Every number has its interval, n, direction and task beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 
-from loquent.bench.evidence import visible
+from loquent.bench import notes
+from loquent.bench.evidence import texts, visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.stopping import HEADS
-from loquent.bench.evidence.tallies import OnTask
-from loquent.bench.evidence.texts import (
-    BOTH,
-    METHOD,
-    ROWS,
-    VARIES,
-    decision_text,
-    difference_text,
-    effect_text,
-    further_text,
-    interval_text,
-    p_text,
-    size_text,
-    sizes,
-    step_text,
-)
+from loquent.bench.evidence.tallies import OnTask, means
+from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
-from loquent.bench.schema.suite_schema import Table
-from loquent.files import final_evaluation
+from loquent.bench.schema import suite_schema
+from loquent.bench.schema.suite_schema import Ordering, Tally
 from loquent.files.machine.version import __version__
-from loquent.statistics import two_way
-from loquent.statistics.intervals import LEVEL
-from loquent.statistics.tables import ARROWS, number, text_table
+from loquent.report import kit
+from loquent.report.ceiling import EVERYTHING, limits
+from loquent.report.charts import Curve, Dot, dots, small
+from loquent.report.interactive import Chart, Charts
+from loquent.report.kit import Block, Figure, Figures, Fold, Heading, Item, Items, OnPage, Text
+from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import ARROWS, Cell, Table, number
 
-STOPPED = "Where training stopped"
 
-
-def tables(results: Results) -> tuple[Table, ...]:
+def tables(results: Results) -> tuple[suite_schema.Table, ...]:
     """The suite's tables; one table with all cells if the suite names none."""
-    return results.suite.tables or (Table(title=results.suite.title, cells=tuple(results.rows)),)
+    return results.suite.tables or (suite_schema.Table(title=results.suite.title, cells=tuple(results.rows)),)
 
 
 def columns(results: Results, rows: list[Row]) -> list[str]:
@@ -65,7 +54,7 @@ def cell(row: Row, column: str) -> str:
     if interval is not None and error is not None:
         return f"{number(interval.mean)} ± {number(error)}"
     n = f" (n = {interval.n})" if interval is not None and interval.n != row.n else ""
-    return interval_text(interval) + n
+    return texts.interval_text(interval) + n
 
 
 def state(row: Row, seeds: int) -> str:
@@ -75,67 +64,13 @@ def state(row: Row, seeds: int) -> str:
     return f"{row.n} of {seeds}" + (", failed" if row.failures else "")
 
 
-def start_caution(results: Results) -> str:
-    """A caution that all seeds start from the same stages; empty if no shown cell starts from a stage."""
-    stages = " and one ".join(results.suite.stages_in_use(results.profile))
-    if not stages:
-        return ""
-    return f"All seeds start from one {stages}: the intervals leave out what another start would change."
-
-
-WRONG_MORE_OFTEN = 4, 19
-"""The least and the largest per cent of tables with a decided claim where the rule does not keep 5."""
-
-
-def number_caution(results: Results) -> str:
-    """What the verdicts' errors are: the correction for the number of tests, and claims with one seed."""
-    texts = []
-    if results.verdicts:
-        least, largest = WRONG_MORE_OFTEN
-        counts = ", ".join(f"{tests} of {table}" for table, tests in results.tested.items())
-        texts.append(
-            f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
-            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
-            f"{least} to {largest}% of them, if in every pair both cells are skewed and one varies "
-            "four times as much as the other (docs/evidence.md). Uncorrected verdicts are about one "
-            "comparison alone."
-        )
-        if results.suite.whole:
-            texts.append("The claims of the suite that --only leaves out are counted.")
-    if results.single:
-        texts.append(
-            f"{results.single} claims have one seed: they are tested over the rows that were played, and "
-            "decided about these rows, never about methods. A rare outcome that none of the rows shows is in "
-            "no test."
-        )
-    return " ".join(texts)
-
-
 VISIBLE = "smallest visible difference"
-
-
-def both_note(results: Results) -> str:
-    """What the intervals over seeds and rows are, or why there is none."""
-    if any(row.both for row in results.rows.values()):
-        return f"Intervals of all seeds and all rows stand in the columns {BOTH!r}, for means over episodes."
-    if results.seeds < two_way.SEEDS:
-        beside = any(row.over_rows for row in results.rows.values())
-        return (
-            f"Fewer than {two_way.SEEDS} seeds have no interval {BOTH}, because none holds the mean as often "
-            "as it says."
-            + f" Intervals of all rows for the mean of these runs stand in the columns {ROWS!r}."
-            * beside
-        )
-    return (
-        f"No column has an interval {BOTH}, which takes a mean over episodes that the runs keep, rows that "
-        "were played about equally often, and numbers that vary."
-    )
 
 
 def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:
     """The columns of a table that have an interval over rows too, and what varies in it."""
-    both = [(name, BOTH) for name in names if any(name in row.both for row in rows)]
-    return both + [(name, ROWS) for name in names if any(name in row.over_rows for row in rows)]
+    both = [(name, texts.BOTH) for name in names if any(name in row.both for row in rows)]
+    return both + [(name, texts.ROWS) for name in names if any(name in row.over_rows for row in rows)]
 
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
@@ -153,88 +88,84 @@ def visible_text(item: visible.Visible | None) -> str:
     return number(item.difference) + rows * (item.n == 1)
 
 
-def decoding_note(rows: Iterable[Row]) -> str:
-    """The decoding of evaluation of the rows of a table, in a sentence; it says so where they differ."""
-    return final_evaluation.decoding_note((row.label, row.decoding) for row in rows if row.n)
-
-
-def visible_note(results: Results, title: str) -> str:
-    """What the last line of a table is."""
-    tests = results.tested.get(title, 1)
-    tested = f"{tests} tests are corrected together" if tests > 1 else "one test is made"
-    return (
-        f"The last line is the true difference of two cells that is decided with 80% power where {tested}; "
-        "smaller differences are mostly missed."
-    )
+BARS = (
+    "A bar is the interval over seeds and its dot the mean; each column has one scale. Published figures "
+    "stand below the numbers that repeat them: mean ± standard deviation."
+)
 
 
 def markdown(results: Results) -> str:
-    """The page: tables, published figures, sets of episodes, verdicts and failures."""
-    parts = [f"# {results.suite.title}", "", *_preamble(results)]
+    """The page as Markdown."""
+    return kit.markdown(results.suite.title, blocks(results, Charts()))
+
+
+def html(results: Results) -> str:
+    """The page as one HTML file without external resources."""
+    suite, charts = results.suite, Charts()
+    found = blocks(results, charts)
+    title = f"{suite.title} · {suite.name} v{suite.version}, {results.profile}"
+    return kit.page(title, found, data=charts.data())
+
+
+def blocks(results: Results, charts: Charts) -> list[Block]:
+    """The page: tables, published figures, charts, sets of episodes, verdicts and failures."""
+    parts = [Text("\n".join(_preamble(results)), "lines"), OnPage([Text(BARS)])]
     for table in tables(results):
-        rows = [results.rows[name] for name in table.cells]
-        parts += ["", f"## {table.title}", "", _ours(results, table.title, rows)]
-        parts += ["", visible_note(results, table.title), *filter(None, ["", decoding_note(rows)])]
-        if any(row.paper for row in rows):
-            parts += [
-                "",
-                f"Published ({results.suite.paper}; mean ± standard deviation):",
-                "",
-                _theirs(results, rows),
-                "",
-            ]
-            parts += [f'{place}: "{quote}"' for place, quote in quotes(rows)]
+        parts += _table(results, table.title, [results.rows[name] for name in table.cells])
+    mixed = Text(notes.decoding_note(results.rows.values()), "soft")
     if results.across is not None:
         about, shown = across_tables(results.across)
-        parts += ["", "## Over the tasks", "", about]
-        parts += [line for head, *body in shown for line in ("", text_table(head, body))]
-        parts += ["", decoding_note(results.rows.values())]
+        parts += [Heading("Over the tasks"), Text(about), *shown, mixed]
+    if summaries := _summaries(results, charts):
+        parts.append(OnPage([*summaries, mixed]))
     if results.tallied:
-        parts += ["", "## Claims over the tasks", "", tally_note(results), "", *_tallies(results)]
+        parts += [Heading("Claims over the tasks"), Text(notes.tally_note(results)), _tallies(results)]
+    parts.append(OnPage(_curves(results, charts)))
     if results.sets:
-        parts += [
-            "",
-            "## Recorded episodes",
-            "",
-            text_table([*set_heads(results)], [list(row) for row in set_rows(results)]),
-        ]
+        parts += [Heading("Recorded episodes"), set_table(results)]
     if results.stopped:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
-        parts += ["", f"## {STOPPED}", "", text_table(HEADS, body)]
+        parts += [Heading("Where training stopped"), Table(HEADS, body)]
     if results.verdicts:
-        parts += ["", f"## {claims_title(results)}", "", number_caution(results), "", *_verdicts(results)]
+        parts += [
+            Heading(notes.claims_title(results)),
+            Text(notes.number_caution(results), "soft"),
+            _verdicts(results),
+        ]
     if results.failures:
-        failures = (f"- `{folder}`: {one_line(failure)}" for folder, failure in results.failures.items())
-        parts += ["", "## Failed runs", "", *failures]
-    return "\n".join(parts) + "\n"
+        failures = [Item(f"`{folder}`: {text}", "failed") for folder, text in results.failures.items()]
+        parts += [Heading("Failed runs"), Items(failures)]
+    return parts
 
 
-def claims_title(results: Results) -> str:
-    """The heading of the claims: those of a paper if the suite names one or a place in one, or its own."""
-    cited = results.suite.paper or any(verdict.ordering.place for verdict in results.verdicts)
-    return "Claims of the paper" if cited else "Claims of the suite"
+def _table(results: Results, title: str, rows: list[Row]) -> list[Block]:
+    """A table of our numbers with what they are, and the published ones."""
+    below = "\n".join(filter(None, (notes.visible_note(results, title), notes.decoding_note(rows))))
+    tasks = sorted({row.task for row in rows if row.task})
+    parts: list[Block] = [Heading(title), _ours(results, title, rows), Text(below, "soft lines")]
+    parts.append(OnPage([Text(f"Task {'; '.join(tasks) or 'none'}.", "soft")]))
+    if any(row.paper for row in rows):
+        quoted = Text("\n".join(f'{place}: "{quote}"' for place, quote in quotes(rows)), "soft lines")
+        about = f"Published ({results.suite.paper}; mean ± standard deviation):"
+        parts.append(Fold(about, [_theirs(results, rows), quoted]))
+    return parts
 
 
-def tally_note(results: Results) -> str:
-    """What a win is, which counts are corrected, and what counts of one seed are about."""
-    text = (
-        "A win is a difference of more than two standard errors, each task by itself, so that chance alone "
-        "makes some wins and losses. The number after Holm's correction for all comparisons of a claim is "
-        "above 0 for at most 5% of claims about methods that are equal on all tasks."
+def _tallies(results: Results) -> Items:
+    return Items(
+        [
+            Item(
+                f"{found.tally.claim} (`{found.tally.column}`): **{found.text}**.{_quoted(found.tally)}",
+                parts=[tally_text(task) for task in found.tasks],
+                fold="task by task",
+            )
+            for found in results.tallied
+        ]
     )
-    if any(found.single for found in results.tallied):
-        text += (
-            " With one seed all of it is over the test rows and about these runs: it decides nothing about "
-            "the methods."
-        )
-    return text
 
 
-def _tallies(results: Results) -> Iterator[str]:
-    for found in results.tallied:
-        quote = f' The paper: "{found.tally.quote}" ({found.tally.place}).' if found.tally.quote else ""
-        yield f"- {found.tally.claim} (`{found.tally.column}`): **{found.text}**.{quote}"
-        yield from (f"    - {tally_text(task)}" for task in found.tasks)
+def _quoted(claim: Tally | Ordering) -> str:
+    return f' The paper: "{claim.quote}" ({claim.place}).' if claim.quote else ""
 
 
 def tally_text(found: OnTask) -> str:
@@ -245,25 +176,17 @@ def tally_text(found: OnTask) -> str:
     test = (
         ""
         if p is None or found.corrected is None
-        else f" (p = {p_text(p)}, corrected {p_text(found.corrected)})"
+        else f" (p = {texts.p_text(p)}, corrected {texts.p_text(found.corrected)})"
     )
-    return f"{found.task}: {found.outcome}; {difference_text(found.step)}{test}{paper}"
+    return f"{found.task}: {found.outcome}; {texts.difference_text(found.step)}{test}{paper}"
 
 
-def error_note(results: Results) -> str:
-    """A sentence on the number behind ±; empty if no number of one run has an error."""
-    has_error = any(
-        row.error(column) is not None for row in results.rows.values() for column in results.suite.columns
-    )
-    return " The number behind ± is the standard error over the rows of one run." if has_error else ""
-
-
-def set_heads(results: Results) -> list[str]:
-    """The heads of the columns of the table of recorded episodes."""
+def set_table(results: Results) -> Table:
+    """One row for each set: episodes and rows, mean return with standard error, best tenth, exact values."""
     optima = sorted(
         {str(figures["optimum_of"]) for figures in results.sets.values() if figures["optimum_of"]}
     )
-    return [
+    head = [
         "",
         "made by",
         "episodes",
@@ -273,22 +196,17 @@ def set_heads(results: Results) -> list[str]:
         "exact value of its player",
         *(f"exact value of {name}" for name in optima),
     ]
-
-
-def set_rows(results: Results) -> Iterator[list[str]]:
-    """One row for each set: episodes and rows, mean return with standard error, best tenth, exact values."""
+    rows = []
     for figures in results.sets.values():
         error = f" ± {number(figures['error'])}" if figures["error"] is not None else ""
-        exact = [figures["exact"], *([figures["optimum"]] if figures["optimum_of"] else [])]
-        yield [
-            figures["label"],
-            figures["made_by"],
-            str(figures["episodes"]),
-            str(figures.get("rows", "unknown")),
-            number(figures["return"]) + error,
-            number(figures["best"]),
-            *("–" if value is None else number(value) for value in exact),
+        sizes = [figures["made_by"], figures["episodes"], figures.get("rows", "unknown")]
+        returns = [number(figures["return"]) + error, figures["best"]]
+        exact = [
+            figures["exact"],
+            *(figures["optimum"] if figures["optimum_of"] == name else None for name in optima),
         ]
+        rows.append([figures["label"], *sizes, *returns, *exact])
+    return Table(head, rows)
 
 
 def _preamble(results: Results) -> list[str]:
@@ -298,32 +216,45 @@ def _preamble(results: Results) -> list[str]:
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
         f"{results.seeds} seed{'s' * (results.seeds != 1)}; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; each run is evaluated by "
-        f"{' or '.join(size_text(*size) for size in played) or '0 episodes'}.",
-        f"{METHOD}{error_note(results)}",
-        f"{VARIES} {both_note(results)}",
+        f"{' or '.join(texts.size_text(*size) for size in played) or '0 episodes'}.",
+        f"{texts.METHOD}{notes.error_note(results)}",
+        f"{texts.VARIES} {notes.both_note(results)}",
     ]
-    lines += filter(None, (start_caution(results), results.about))
+    lines += filter(None, (notes.start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
 
 
-def _ours(results: Results, title: str, rows: list[Row]) -> str:
+def _ours(results: Results, title: str, rows: list[Row]) -> Table:
     names = columns(results, rows)
     further = further_columns(names, rows)
-    body = [
+    ends = {name: _ends([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
+    body: list[list[Cell | str]] = [
         [
-            row.label,
-            *(cell(row, name) for name in names),
-            *(further_text(row, *column) for column in further),
-            state(row, results.seeds),
-            *sizes(row),
+            Cell(row.label, title=row.task),
+            *(_cell(row, name, ends[name]) for name in names),
+            *(texts.further_text(row, *column) for column in further),
+            Cell(state(row, results.seeds), "failed" if row.failures else ""),
+            *texts.sizes(row),
         ]
         for row in rows
     ]
     seen = visible_differences(results, title, rows)
-    body.append(
-        [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * len(further), "", "", ""]
-    )
-    return text_table(["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"], body)
+    last = [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * (len(further) + 3)]
+    body.append([Cell(text, "soft") for text in last])
+    return Table(["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"], body)
+
+
+def _cell(row: Row, name: str, ends: tuple[float, float]) -> Cell:
+    """A number with a picture of its interval and the published figure below it."""
+    interval, paper = row.intervals.get(name), row.paper.get(name)
+    below = [*([small(interval, *ends)] if interval else []), *([paper.text] if paper else [])]
+    return Cell(cell(row, name), title=row.source if paper else "", below=below)
+
+
+def _ends(intervals: Sequence[Interval]) -> tuple[float, float]:
+    """The least and the greatest number of a column."""
+    ends = [end for found in intervals for end in (found.mean, found.low, found.high) if end is not None]
+    return (min(ends), max(ends)) if ends else (0.0, 1.0)
 
 
 def further_heads(further: list[tuple[str, str]]) -> list[str]:
@@ -331,8 +262,8 @@ def further_heads(further: list[tuple[str, str]]) -> list[str]:
     return [f"{name.replace('_', ' ')} {varies}" for name, varies in further]
 
 
-def across_tables(found: Across) -> tuple[str, list[list[list[str]]]]:
-    """What is compared over tasks, and the tables of means and of probabilities, heads first."""
+def across_tables(found: Across) -> tuple[str, list[Table]]:
+    """What is compared over tasks, and the tables of means and of probabilities."""
     scores = ", ".join(f"{column} ({title})" for title, column in found.columns.items())
     about = (
         f"Over the tasks: {scores}. The interquartile mean is that of the middle half of all runs. The "
@@ -340,16 +271,16 @@ def across_tables(found: Across) -> tuple[str, list[list[list[str]]]]:
         "at random (arXiv:2108.13264). Neither has an interval: with so few runs none holds the true value "
         "as often as it says."
     )
-    means = [[name, number(value), str(found.runs[name])] for name, value in found.means.items()]
-    chances = [[f"{a} better than {b}", number(value)] for (a, b), value in found.improvements.items()]
+    means = [[name, value, found.runs[name]] for name, value in found.means.items()]
+    chances = [[f"{a} better than {b}", value] for (a, b), value in found.improvements.items()]
     shown = [
-        [["", "interquartile mean ↑", "runs"], *means],
-        [["", "probability of improvement"], *chances],
+        Table(["", "interquartile mean ↑", "runs"], means),
+        Table(["", "probability of improvement"], chances),
     ]
-    return about, [lines for lines in shown if len(lines) > 1]
+    return about, [table for table in shown if table.rows]
 
 
-def _theirs(results: Results, rows: list[Row]) -> str:
+def _theirs(results: Results, rows: list[Row]) -> Table:
     names = [name for name in results.suite.columns if any(name in row.paper for row in rows)]
     body = [
         [
@@ -361,7 +292,7 @@ def _theirs(results: Results, rows: list[Row]) -> str:
         for row in rows
         if row.paper
     ]
-    return text_table(["", *(name.replace("_", " ") for name in names), "n", "where"], body)
+    return Table(["", *(name.replace("_", " ") for name in names), "n", "where"], body)
 
 
 def quotes(rows: list[Row]) -> list[tuple[str, str]]:
@@ -369,15 +300,49 @@ def quotes(rows: list[Row]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((row.paper_place, row.paper_quote) for row in rows if row.paper))
 
 
-def _verdicts(results: Results) -> Iterator[str]:
-    for verdict in results.verdicts:
-        ordering = verdict.ordering
-        quote = f' The paper: "{ordering.quote}" ({ordering.place}).' if ordering.quote else ""
-        yield (
-            f"- {ordering.claim} (`{ordering.column}`): {effect_text(verdict)}; "
-            f"**{decision_text(verdict)}**.{quote}"
-        )
-        yield from (f"    - {step_text(step)}" for step in verdict.comparisons)
+def _verdicts(results: Results) -> Items:
+    return Items(
+        [
+            Item(
+                f"{verdict.ordering.claim} (`{verdict.ordering.column}`): {texts.effect_text(verdict)}; "
+                f"**{texts.decision_text(verdict)}**.{_quoted(verdict.ordering)}",
+                verdict.verdict if verdict.verdict in (HOLDS, CONTRADICTED) else "",
+                [texts.step_text(step) for step in verdict.comparisons],
+                "step by step",
+            )
+            for verdict in results.verdicts
+        ]
+    )
+
+
+def _summaries(results: Results, charts: Charts) -> list[Block]:
+    """The means of methods over the tasks as charts; empty if there are none."""
+    figures = []
+    for item in results.suite.summaries:
+        found = means(results.suite, item, results.rows)
+        ends = limits(results.suite.columns[item.column].metric, [mean.value for mean in found])
+        values = [
+            Dot(mean.method, i, mean.value, mean.error, mean.n, limits=ends) for i, mean in enumerate(found)
+        ]
+        if values:
+            figures.append(Figure(item.title, dots(charts.ids, item.title, item.unit, values)))
+    about = "Means over the tasks; a bar is one standard error over the test rows to each side."
+    return [Heading("Methods over the tasks"), Text(about, "soft"), Figures(figures)] if figures else []
+
+
+def _curves(results: Results, charts: Charts) -> list[Block]:
+    """The learning curves of the suite's figures; empty if there are none."""
+    drawn = []
+    for drawing in results.suite.figures:
+        points = results.curves.get(drawing.title) or {}
+        lines = [
+            Curve(results.rows[name].label, i, points.get(name, ())) for i, name in enumerate(drawing.cells)
+        ]
+        ends = results.ends.get(drawing.title, EVERYTHING)
+        drawn.append(Chart(drawing.title, drawing.unit, lines, drawing.key, ends=ends))
+    figures = charts.figures(drawn)
+    about = "Means over seeds; a band is one standard deviation to each side."
+    return [Heading("Learning curves"), Text(about, "soft"), *figures] if figures else []
 
 
 def one_line(text: str) -> str:

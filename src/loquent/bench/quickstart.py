@@ -112,7 +112,7 @@ def quickstart(
     }
     directions = {name: column.higher for name, column in suite.columns.items()}
     _save(folder, table, directions)
-    say("\n" + tables.markdown(rows, directions))
+    say("\n" + tables.of_numbers(rows, directions).markdown())
     say(f"\n{_evaluated(table)}")
     say(
         "\nperplexity per word on the test texts: "
@@ -181,6 +181,6 @@ def _peak(workers: int) -> float:
 
 def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:
     atomic.write_text(folder / "table.json", json.dumps(table, indent=1))
-    text = f"{tables.markdown(table['rows'], directions)}\n\n{_evaluated(table)}\n"
+    text = f"{tables.of_numbers(table['rows'], directions).markdown()}\n\n{_evaluated(table)}\n"
     atomic.write_text(folder / "table.md", text)
     atomic.write_text(folder / "table.csv", tables.as_csv(table["rows"]))

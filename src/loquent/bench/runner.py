@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from loquent.bench import crew, exports, html, jobs, pages, results
+from loquent.bench import crew, exports, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence import leaderboard
 from loquent.bench.evidence.outcome import Outcome
@@ -158,7 +158,7 @@ def write(folder: Path, collected: Results) -> None:
         ("verdicts.csv", exports.verdicts_csv(collected)),
         *((("curves.csv", exports.curves_csv(collected)),) if collected.suite.figures else ()),
         ("table.json", json.dumps(json_files.finite(exports.as_json(collected)), allow_nan=False, indent=1)),
-        ("table.html", html.page(collected)),
+        ("table.html", pages.html(collected)),
     ):
         atomic.write_text(folder / name, text)
 

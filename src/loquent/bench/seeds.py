@@ -68,7 +68,9 @@ def resume_seeds(
     evaluated = [{"run": run.folder.name, **_size(run.evaluation)} for run in runs]
     content = {"runs": [run.folder.name for run in runs], "rows": rows, "evaluated": evaluated}
     atomic.write_json(folder / "table.json", content)
-    atomic.write_text(folder / "table.md", f"{tables.markdown(rows, {})}\n\n{evaluated_on(runs)}\n")
+    atomic.write_text(
+        folder / "table.md", f"{tables.of_numbers(rows, {}).markdown()}\n\n{evaluated_on(runs)}\n"
+    )
     atomic.write_text(folder / "table.csv", tables.as_csv(rows))
     return runs
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loquent.core import logged
-from loquent.core.guards.tables import html_table
 from loquent.errors import UnknownName, naming_extras
+from loquent.statistics.tables import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -83,4 +83,4 @@ class Metrics(list[dict[str, Any]]):
             present = [value for value in self[key].tolist() if not math.isnan(value)]
             ends = [f"{present[i]:.4g}" if present else "–" for i in (0, -1)]
             rows.append([key, *ends, str(len(present))])
-        return f"<p>{len(self)} updates</p>{html_table(['key', 'first', 'last', 'values'], rows)}"
+        return f"<p>{len(self)} updates</p>{Table(['key', 'first', 'last', 'values'], rows).__html__()}"

@@ -1,4 +1,4 @@
-"""Reports: HTML pages about runs."""
+"""The page kit, and HTML pages about runs."""
 
 from loquent.report.page import plot, write_report
 

@@ -1,37 +1,55 @@
-"""Charts as inline SVG: curves with bands over seeds, and dots with error bars.
+"""Charts as SVG: curves with bands over seeds, dots with error bars, bars, and small intervals.
 
-Every chart has a title and a description for screen readers, and axes with units. Dots have tooltips with
-their values; curves have them unless `tips` is 0, as in `interactive`, whose script shows the values instead.
-Colours come from the page's style sheet.
+Every chart has a title and a description for screen readers, and axes with units; dots and bars have tooltips
+with their values. Colours come from `charts.css`, which is in the sheet of a page and in a file that stands
+alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
 from itertools import count, groupby, pairwise
 
-from loquent.core.guards.terminal import escaped
 from loquent.report.ceiling import EVERYTHING
 from loquent.report.groups import Point, Progress, bounded, thinned
+from loquent.statistics.intervals import Interval
+from loquent.statistics.tables import safe
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 26, 40
 COLOURS = 8
-MOST_POINTS, MOST_TIPS, MOST_MARKS = 240, 80, 16
+MOST_POINTS, MOST_MARKS = 240, 16
+WHOLE = ("update", "epoch")  # axes without places between whole numbers
+STROKES = 3  # of curves that share a colour
+
+
+class Drawing(str):
+    """Markup, which a template takes as it is."""
+
+    def __html__(self) -> str:
+        return self
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a chart; `colour` is the number of its group, which is the same in all charts."""
+    """One line of a chart; `colour` is the number of its group, which is the same in all charts.
+
+    There are eight colours; from the ninth on they come with other strokes.
+    """
 
     label: str
     colour: int
     points: Sequence[Point]
     progress: Progress | None = None
     """The other horizontal axes, by update."""
+
+    @property
+    def style(self) -> str:
+        """The classes of the colour and the stroke."""
+        return f"c{self.colour % COLOURS} d{self.colour // COLOURS % STROKES}"
 
 
 @dataclass(frozen=True)
@@ -63,10 +81,10 @@ class ChartIds:
     def __init__(self) -> None:
         self._next = count(1)
 
-    def chart(self, body: str, height: float, title: str, description: str) -> str:
+    def chart(self, body: str, height: float, title: str, description: str) -> Drawing:
         """The SVG of a chart, with its title and description around the body."""
         number = next(self._next)
-        return (
+        return Drawing(
             f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="t{number} d{number}">'
             f'<title id="t{number}">{safe(title)}</title>'
             f'<desc id="d{number}">{safe(description)}</desc>'
@@ -81,10 +99,10 @@ def curves(
     lines: Sequence[Curve],
     *,
     most: int = MOST_POINTS,
-    tips: int = MOST_TIPS,
     ends: tuple[float, float] = EVERYTHING,
-) -> str:
-    """Curves over updates.
+    across: str = "update",
+) -> Drawing:
+    """Curves over updates, or over the quantity `across`.
 
     The mean over several seeds has a band of one standard deviation to each side. If some seeds have ended,
     the line ends; the means of the other seeds are a new, dotted line that is not joined to the first.
@@ -95,31 +113,67 @@ def curves(
         unit: the unit of the values.
         lines: the curves.
         most: the points of a curve; neighbours are averaged if there are more.
-        tips: the places that have a tooltip.
         ends: the least and the greatest possible mean, at which bands end.
     """
-    drawn = [Curve(line.label, line.colour, thinned(line.points, most)) for line in lines if line.points]
-    points = [point for line in drawn for point in line.points]
+    drawn = [replace(line, points=thinned(line.points, most)) for line in lines if line.points]
+    body, _ = _plot(drawn, unit, ends, across)
+    return ids.chart(body, HEIGHT, title, _words(drawn, unit, across))
+
+
+def alone(
+    title: str, unit: str, across: str, lines: Sequence[Curve], notes: Sequence[tuple[float, str]] = ()
+) -> str:
+    """Curves as a file of their own, with the title, the legend and the sheet in it.
+
+    Args:
+        notes: places on the horizontal axis with a text, each drawn as a vertical line.
+    """
+    drawn = [line for line in lines if line.points]
+    body, x = _plot(drawn, unit, EVERYTHING, across)
+    for i, (place, text) in enumerate(notes):
+        body += f'<path class="base d2" d="M{x(place):.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
+        body += f'<text class="tick" x="{x(place) + 3:.1f}" y="{TOP + 12 + 14 * i}">{safe(text)}</text>'
+    for i, line in enumerate(lines):
+        body += f'<path class="line {line.style}" d="M{LEFT} {HEIGHT + 18 * i + 9}h24"/>'
+        body += f'<text class="label" x="{LEFT + 32}" y="{HEIGHT + 18 * i + 14}">{safe(line.label)}</text>'
+    height = 20 + HEIGHT + 18 * len(lines) + 12
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
+        f"<title>{safe(title)}</title><desc>{safe(_words(drawn, unit, across))}</desc>"
+        f"<style>{sheet()}</style>"
+        f'<rect class="paper" width="{WIDTH}" height="{height}"/>'
+        f'<text class="label" x="4" y="18">{safe(title)}</text>'
+        f'<g transform="translate(0 20)">{body}</g></svg>'
+    )
+
+
+def sheet() -> str:
+    """The style sheet of charts."""
+    return (resources.files("loquent.report") / "charts.css").read_text(encoding="utf-8")
+
+
+def _plot(lines: Sequence[Curve], unit: str, ends: tuple[float, float], across: str) -> tuple[str, Scale]:
+    """The axes and the curves as markup, and the horizontal scale."""
+    points = [point for line in lines for point in line.points]
     x = Scale(*_update_range([point.update for point in points]), LEFT, WIDTH - RIGHT)
     banded = bounded(points, ends)
     values = [point.low for point in banded] + [point.high for point in banded]
     y = Scale(*_range(values), HEIGHT - BOTTOM, TOP)
-    parts = [_axes(x, y, unit)]
-    for line in drawn:
+    parts = [_axes(x, y, unit, across)]
+    for line in lines:
         parts += _curve(x, y, line, ends)
-    parts += _tips(x, drawn, tips) if tips else []
-    texts = "; ".join(f"{line.label}: {_description(line.points)}" for line in drawn)
-    return ids.chart(
-        "".join(parts),
-        HEIGHT,
-        title,
-        f"{texts}. Vertical axis: {unit or 'a number without unit'}; horizontal axis: update.",
-    )
+    return "".join(parts), x
+
+
+def _words(lines: Sequence[Curve], unit: str, across: str) -> str:
+    """The curves and the axes in words."""
+    texts = "; ".join(f"{line.label}: {_description(line.points, across)}" for line in lines)
+    return f"{texts}. Vertical axis: {unit or 'a number without unit'}; horizontal axis: {across}."
 
 
 def _curve(x: Scale, y: Scale, line: Curve, ends: tuple[float, float]) -> Iterator[str]:
     """The bands, lines and marks of one curve."""
-    style = _style(line.colour)
+    style = line.style
     most = max(point.n for point in line.points)
     alone = []  # points between others of another n: no line shows them
     for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
@@ -136,7 +190,7 @@ def _curve(x: Scale, y: Scale, line: Curve, ends: tuple[float, float]) -> Iterat
         yield f'<circle class="mark {style}" cx="{x(point.update):.1f}" cy="{y(point.mean):.1f}" r="3"/>'
 
 
-def dots(ids: ChartIds, title: str, unit: str, values: Sequence[Dot]) -> str:
+def dots(ids: ChartIds, title: str, unit: str, values: Sequence[Dot]) -> Drawing:
     """One dot per group, with a bar of one error to each side, or between its ends."""
     height = TOP + 30 * len(values) + BOTTOM
     x = Scale(*_range([end for dot in values for end in (*dot.bar, dot.value)]), LEFT, WIDTH - RIGHT - 20)
@@ -161,25 +215,44 @@ def dots(ids: ChartIds, title: str, unit: str, values: Sequence[Dot]) -> str:
     return ids.chart("".join(parts), height, title, f"{texts}. Axis: {unit or title}.")
 
 
-def legend(lines: Sequence[Curve]) -> str:
-    """The legend of the curves that have points."""
-    items = (
-        f'<li><svg class="key" viewBox="0 0 24 8" aria-hidden="true">'
-        f'<path class="line {_style(line.colour)}" d="M1 4H23"/></svg>{safe(line.label)}</li>'
-        for line in lines
-        if line.points
+def bars(ids: ChartIds, title: str, unit: str, shares: Mapping[str, Mapping[float, float]]) -> Drawing:
+    """The share of each value, one bar for each group; `unit` is what has the values."""
+    values = sorted({value for own in shares.values() for value in own})
+    step = (WIDTH - LEFT - RIGHT) / len(values)
+    width = 0.8 * step / len(shares)
+    body, texts = [], []
+    for place, value in enumerate(values):
+        left = LEFT + step * place
+        for i, (group, own) in enumerate(shares.items()):
+            share = own.get(value, 0.0)
+            x, height = left + (i + 0.75) * width, share * (HEIGHT - TOP - BOTTOM)
+            texts.append(f"{group}: {share:.0%} of its {unit} are {value:g}")
+            body.append(
+                f'<g><title>{safe(texts[-1])}</title><path class="line c{i % COLOURS} d0" '
+                f'style="stroke-width:{width:.1f};stroke-linecap:butt" '
+                f'd="M{x:.1f} {HEIGHT - BOTTOM}v{-height:.1f}"/></g>'
+            )
+        body.append(
+            f'<text class="axis" x="{left + 0.4 * step:.1f}" y="{HEIGHT - BOTTOM + 16}" '
+            f'text-anchor="middle">{value:g}</text>'
+        )
+    return ids.chart("".join(body), HEIGHT, title, "; ".join(texts))
+
+
+def small(found: Interval, low: float, high: float) -> Drawing:
+    """An interval as a line with a dot at the mean, between the least and the greatest number of a column."""
+    ends = (found.mean if end is None else end for end in (found.mean, found.low, found.high))
+    dot, left, right = (4 + 102 * ((end - low) / (high - low) if high > low else 0.5) for end in ends)
+    return Drawing(
+        '<svg class="small" width="110" height="14" role="img" aria-label="interval">'
+        f'<path class="line c0" d="M{left:.1f} 7H{right:.1f}"/>'
+        f'<circle class="mark c0" cx="{dot:.1f}" cy="7" r="3.5"/></svg>'
     )
-    return f'<ul class="legend">{"".join(items)}</ul>'
 
 
 def short(value: float | None) -> str:
     """A number with four significant digits; a dash for None, NaN and infinities."""
     return "–" if value is None or not math.isfinite(value) else f"{value:.4g}".replace("-", "−")
-
-
-def safe(text: str) -> str:
-    """Any text, even a model's, as text of a page: markup, control and direction marks have no effect."""
-    return escape(escaped(text), quote=True)
 
 
 @dataclass(frozen=True)
@@ -204,11 +277,6 @@ class Scale:
             yield i * step, _tick(i * step, step)
 
 
-def _style(colour: int) -> str:
-    """The style classes of a group: eight colours, then the same colours with other strokes."""
-    return f"c{colour % COLOURS} d{colour // COLOURS % 3}"
-
-
 def _tick(value: float, step: float) -> str:
     if value == 0:
         return "0"
@@ -220,13 +288,13 @@ def _tick(value: float, step: float) -> str:
 
 
 def _update_range(updates: Sequence[float]) -> tuple[float, float]:
-    low, high = min(updates), max(updates)
+    low, high = min(updates, default=0.0), max(updates, default=1.0)
     return (low - 1, high + 1) if low == high else (low, high)
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
     """A range a little larger than that of the values; it begins at 0 if that is near."""
-    low, high = min(values), max(values)
+    low, high = min(values, default=0.0), max(values, default=1.0)
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         room = abs(high) * 0.1 or 0.5
         return low - room, high + room
@@ -236,8 +304,8 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _axes(x: Scale, y: Scale, unit: str) -> str:
-    parts = [_grid(x, TOP, HEIGHT - BOTTOM, whole=True)]
+def _axes(x: Scale, y: Scale, unit: str, across: str) -> str:
+    parts = [_grid(x, TOP, HEIGHT - BOTTOM, ticks=True, whole=across in WHOLE)]
     for value, label in y.ticks():
         parts.append(f'<path class="grid" d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}"/>')
         parts.append(
@@ -246,17 +314,17 @@ def _axes(x: Scale, y: Scale, unit: str) -> str:
     parts.append(f'<text class="axis" x="4" y="14">{safe(unit)}</text>')
     parts.append(
         f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" '
-        'text-anchor="middle">update</text>'
+        f'text-anchor="middle">{safe(across)}</text>'
     )
     return "".join(parts)
 
 
-def _grid(x: Scale, top: float, bottom: float, whole: bool = False) -> str:
+def _grid(x: Scale, top: float, bottom: float, ticks: bool = False, whole: bool = False) -> str:
     lines = [f'<path class="base" d="M{LEFT} {bottom}H{WIDTH - RIGHT}"/>']
     for value, label in x.ticks(whole):
         lines.append(
             f'<path class="base" d="M{x(value):.1f} {bottom}v4"/>'
-            if whole
+            if ticks
             else f'<path class="grid" d="M{x(value):.1f} {top}V{bottom}"/>'
         )
         lines.append(
@@ -269,42 +337,23 @@ def _path(x: Scale, y: Scale, points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in points)
 
 
-def _tips(x: Scale, lines: Sequence[Curve], most: int) -> Iterator[str]:
-    """Invisible columns whose tooltips give the values at an update."""
-    places = sorted({point.update for line in lines for point in line.points})
-    places = places[:: math.ceil(len(places) / most)]
-    by_update = [{point.update: point for point in line.points} for line in lines]
-    edges = [x.start, *((x(a) + x(b)) / 2 for a, b in pairwise(places)), x.end]
-    for i, place in enumerate(places):
-        text = "\n".join(
-            f"{line.label}: {_value(points[place])}"
-            for line, points in zip(lines, by_update, strict=True)
-            if place in points
-        )
-        yield (
-            f'<rect class="tip" x="{edges[i]:.1f}" y="{TOP}" width="{edges[i + 1] - edges[i]:.1f}" '
-            f'height="{HEIGHT - TOP - BOTTOM}">'
-            f"<title>update {place:g}\n{safe(text)}</title></rect>"
-        )
-
-
 def _value(point: Point) -> str:
     spread = f" ± {short(point.mean - point.low)} ({point.n} seeds)" if point.n > 1 else ""
     return short(point.mean) + spread
 
 
-def _description(points: Sequence[Point]) -> str:
-    """A curve in words: its first and last value, and the updates at which seeds end."""
+def _description(points: Sequence[Point], across: str) -> str:
+    """A curve in words: its first and last value, and the places at which seeds end."""
     first, last = points[0], points[-1]
-    text = f"{_value(first)} at update {first.update:g}"
+    text = f"{_value(first)} at {across} {first.update:g}"
     for point, following in pairwise(points):
         if point.n != following.n:
             seeds = "seed" if following.n == 1 else "seeds"
             text += (
-                f", {_value(point)} at update {point.update:g}, of {following.n} {seeds} from update "
+                f", {_value(point)} at {across} {point.update:g}, of {following.n} {seeds} from {across} "
                 f"{following.update:g} on"
             )
-    return text if len(points) == 1 else f"{text}, {_value(last)} at update {last.update:g}"
+    return text if len(points) == 1 else f"{text}, {_value(last)} at {across} {last.update:g}"
 
 
 def _dot_text(dot: Dot) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from loquent.core.guards.tables import html_table
-from loquent.report.charts import COLOURS, safe, short
+from loquent.report.charts import COLOURS, short
 from loquent.report.groups import Group, read
+from loquent.statistics.tables import Table
 
 MAIN = ("success", "return")
 TRAINED = (*(f"rollout/{key}" for key in MAIN), "data/return")
@@ -69,32 +70,45 @@ def brief(folder: str | Path) -> str:
         "decoding": group.decoding,
         "folder": str(folder),
     }
-    page = html_table(list(facts), [list(facts.values())])
+    page = Table(list(facts), [list(facts.values())]).__html__()
     if not evaluation:
         return page + "<p>The run has not ended.</p>"
     errors = evaluation["errors"]
     rows = [[key, short(value), short(errors.get(key))] for key, value in evaluation["values"].items()]
-    return page + html_table([f"{evaluation['split']} split at the end", "", "± standard error"], rows)
+    return page + Table([f"{evaluation['split']} split at the end", "", "± standard error"], rows).__html__()
 
 
-def headlines(groups: Sequence[Group]) -> str:
-    """One card per group, as markup."""
-    return f'<div class="headlines">{"".join(_card(i, group) for i, group in enumerate(groups))}</div>'
+@dataclass(frozen=True)
+class Card:
+    """The headline numbers of a group as texts."""
+
+    colour: int
+    label: str
+    facts: Mapping[str, str]
+    value: str = ""
+    error: str = ""
+    what: str = ""
 
 
-def _card(number: int, group: Group) -> str:
-    main = headline(group)
-    value = ""
-    if main is not None:
-        error = "" if main.error is None else f" <small>± {short(main.error)}</small>"
-        first = "" if main.first is None else f"; {short(main.first)} at first"
-        value = (
-            f'<p class="main">{short(main.value)}{error}</p><p>{safe(main.key)}, {safe(main.what)}{first}</p>'
-        )
-    items = "".join(f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in extent(group).items())
-    return (
-        f'<article class="c{number % COLOURS}"><h3>{safe(group.label)}</h3>{value}<dl>{items}</dl></article>'
-    )
+@dataclass(frozen=True)
+class Headlines:
+    """A block of a page with one card per group."""
+
+    cards: Sequence[Card]
+
+
+def headlines(groups: Sequence[Group]) -> Headlines:
+    """One card per group."""
+    return Headlines([_card(i % COLOURS, group) for i, group in enumerate(groups)])
+
+
+def _card(colour: int, group: Group) -> Card:
+    main, facts = headline(group), extent(group)
+    if main is None:
+        return Card(colour, group.label, facts)
+    error = "" if main.error is None else short(main.error)
+    first = "" if main.first is None else f"; {short(main.first)} at first"
+    return Card(colour, group.label, facts, short(main.value), error, f"{main.key}, {main.what}{first}")
 
 
 def _at_end(group: Group) -> str:

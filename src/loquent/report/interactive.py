@@ -1,4 +1,4 @@
-"""Charts that a reader can explore: the specification of a chart, and the script and data that draw it.
+"""Charts that a reader can explore: the specification of a chart, and the data that draw it.
 
 A `Chart` is drawn twice from the same curves: as a static SVG, which is seen where scripts are off, and by
 `chart.js` with the library uPlot (MIT, in `uplot/`), which shows values, zooms and smooths. A report and
@@ -7,23 +7,18 @@ A `Chart` is drawn twice from the same curves: as a static SVG, which is seen wh
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from loquent.core.guards.terminal import escaped
 from loquent.report.ceiling import EVERYTHING
-from loquent.report.charts import ChartIds, Curve, curves, legend
+from loquent.report.charts import ChartIds, Curve, Drawing, curves
 from loquent.report.groups import AXES, Point, thinned
-from loquent.report.markup import figure
+from loquent.report.kit import Figure, Figures
 
 STATIC_POINTS = 40
 BUDGET = 60_000  # points of all curves of a page, so that a report of long runs stays small
@@ -55,47 +50,26 @@ class Charts:
         self.ids = ChartIds()
         self._charts: list[Chart] = []
 
-    def figure(self, chart: Chart) -> str:
-        """The figure of a chart as markup; empty if it has no points."""
-        if chart.empty:
-            return ""
-        number = len(self._charts)
+    def figures(self, charts: Iterable[Chart]) -> list[Figures]:
+        """The charts that have points, side by side; empty if none has."""
+        found = [self._figure(chart) for chart in charts if not chart.empty]
+        return [Figures(found)] if found else []
+
+    def _figure(self, chart: Chart) -> Figure:
+        place = f'<div class="plot" data-chart="{len(self._charts)}">'
         self._charts.append(chart)
-        key = legend(chart.lines) if chart.legend else ""
-        drawn = curves(
-            self.ids, chart.title, chart.unit, chart.lines, most=STATIC_POINTS, tips=0, ends=chart.ends
-        )
-        return figure(
-            chart.title, f'<div class="plot" data-chart="{number}">{drawn}</div>', chart.caption, key
-        )
+        drawn = curves(self.ids, chart.title, chart.unit, chart.lines, most=STATIC_POINTS, ends=chart.ends)
+        legend = chart.lines if chart.legend else ()
+        return Figure(chart.title, Drawing(f"{place}{drawn}</div>"), chart.caption, legend)
 
-    def controls(self) -> str:
-        """The controls of all charts; a page without a script hides them. Empty without charts."""
-        if not self._charts:
-            return ""
-        options = "".join(f"<option>{axis}</option>" for axis in self._axes())
-        return (
-            '<form class="controls" hidden><label>Horizontal axis <select name="axis">'
-            f"{options}</select></label>"
-            '<label>Smoothing <input type="range" name="smoothing" min="0" max="0.98" step="0.02" value="0">'
-            ' <output name="weight">0</output></label>'
-            '<button type="button" name="whole" disabled>Reset zoom</button>'
-            '<span class="hint">Drag over a chart to zoom, double-click to reset.</span></form>'
-        )
-
-    def script(self) -> str:
-        """The data of all charts and the script that draws them; empty without charts."""
-        if not self._charts:
-            return ""
-        data = json.dumps(self.data(), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        return f'<script type="application/json" id="chart-data">{data}</script><script>{code()}</script>'
-
-    def data(self) -> dict[str, Any]:
-        """The charts as plain data.
+    def data(self) -> dict[str, Any] | None:
+        """The charts as plain data; None if there are none.
 
         `x` has the columns of the horizontal axes, which curves share. A curve has the number of its columns,
         its means, the deviations (None: no band), and the number of seeds (a list if it changes).
         """
+        if not self._charts:
+            return None
         count = sum(len(chart.lines) for chart in self._charts)
         most = max(FEWEST_POINTS, min(MOST_POINTS, BUDGET // count))
         columns: dict[tuple[Any, ...], int] = {}
@@ -125,36 +99,6 @@ class Charts:
             for axis in AXES
             if axis == "update" or all(line.progress and axis in line.progress.axes for line in lines)
         ]
-
-
-@cache
-def style() -> str:
-    """The style sheet of a page with charts."""
-    folder = resources.files("loquent.report")
-    return (folder / "page.css").read_text(encoding="utf-8") + (folder / "uplot/uPlot.min.css").read_text(
-        encoding="utf-8"
-    )
-
-
-@cache
-def code() -> str:
-    """The script of a page with charts: uPlot with its licence, and ours."""
-    folder = resources.files("loquent.report")
-    licence, library, ours = (
-        (folder / name).read_text(encoding="utf-8").strip()
-        for name in ("uplot/LICENSE", "uplot/uPlot.iife.min.js", "chart.js")
-    )
-    return f"/*!\n{licence}\n*/\n{library}\n{ours}\n"
-
-
-@cache
-def policy() -> str:
-    """The Content-Security-Policy of a page: nothing is loaded, and no script runs except ours."""
-    digest = base64.b64encode(hashlib.sha256(code().encode()).digest()).decode()
-    return (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _axes(line: Curve, updates: Sequence[float]) -> dict[str, list[float]]:

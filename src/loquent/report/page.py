@@ -1,7 +1,4 @@
-"""The pages: of a report with its charts, tables and samples, and of single charts.
-
-A page is one HTML file that loads nothing.
-"""
+"""The pages: of a report with its charts, tables and samples, and of single charts."""
 
 from __future__ import annotations
 
@@ -14,26 +11,12 @@ from pathlib import Path
 from loquent.errors import BadSetting, UnknownName, require
 from loquent.files import atomic, names
 from loquent.report import samples
-from loquent.report.charts import safe
 from loquent.report.groups import Group, read
 from loquent.report.headlines import headlines
-from loquent.report.interactive import Chart, Charts, policy, style
+from loquent.report.interactive import Chart, Charts
 from loquent.report.keys import chart_of, definitions, directions, logged_keys
+from loquent.report.kit import Section, page
 from loquent.report.sections import DRIFT, HELD_OUT_DRIFT, KL, Sections
-
-HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-"""
 
 
 def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
@@ -44,8 +27,7 @@ def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
         BadSetting: `out` is a folder.
     """
     target = _file(out)
-    page = html(read(paths))
-    atomic.write_text(target, page)
+    atomic.write_text(target, html(read(paths)))
     return target
 
 
@@ -59,46 +41,27 @@ def _file(out: str | Path) -> Path:
     return Path(out)
 
 
-def head(title: str) -> str:
-    """The beginning of a page, up to its body."""
-    return HEAD.format(title=safe(title), style=style(), policy=policy())
-
-
 def html(groups: Sequence[Group]) -> str:
     """The page as text."""
     title = "Loquent: " + (groups[0].label if len(groups) == 1 else f"{len(groups)} recipes compared")
-    page = Sections(groups)
+    found = Sections(groups)
     sections = {
-        "Learning": page.learning(),
-        "How episodes ended": page.endings(),
-        "Watch for reward hacking": page.watch(),
-        "Divergence from the reference": page.charts(KL),
-        "Rewards, raw and weighted": page.rewards(),
-        "Drift of the language": page.charts((*DRIFT, *HELD_OUT_DRIFT)),
+        "Learning": found.learning(),
+        "How episodes ended": found.endings(),
+        "Watch for reward hacking": found.watch(),
+        "Divergence from the reference": found.charts(KL),
+        "Rewards, raw and weighted": found.rewards(),
+        "Drift of the language": found.charts((*DRIFT, *HELD_OUT_DRIFT)),
         "Samples on the same rows": samples.over_runs(groups),
-        "Samples in training": page.samples_in_training(),
-        "All else that was logged": page.rest(),
-        "Settings": page.settings(),
-        "Time": page.time(),
+        "Samples in training": found.samples_in_training(),
+        "All else that was logged": found.rest(),
+        "Settings": found.settings(),
+        "Time": found.time(),
     }
-    sections = {"Left out": page.left_out(), **sections}  # computed last, after all files were read
-    shown = {name: body for name, body in sections.items() if body}
-    links = "".join(f'<li><a href="#{_anchor(name)}">{name}</a></li>' for name in shown)
-    bodies = "".join(
-        f'<section id="{_anchor(name)}"><details open><summary><h2>{name}</h2></summary>{body}</details>'
-        "</section>"
-        for name, body in shown.items()
-    )
-    charts = page.charted
-    return (
-        f"{head(title)}<header><h1>{safe(title)}</h1>{headlines(groups)}{page.overview()}"
-        f"<nav><ul>{links}</ul></nav></header>"
-        f"<main>{charts.controls()}{bodies}</main>{charts.script()}</body></html>\n"
-    )
-
-
-def _anchor(name: str) -> str:
-    return name.lower().replace(",", "").replace(" ", "-")
+    sections = {"Left out": found.left_out(), **sections}  # computed last, after all files were read
+    blocks = [Section(name, body) for name, body in sections.items() if body]
+    top = [headlines(groups), found.overview()]
+    return page(title, blocks, top=top, data=found.charted.data())
 
 
 @dataclass(frozen=True)
@@ -118,11 +81,8 @@ class Plot:
     def html(self) -> str:
         """The charts as a page."""
         drawn = Charts()
-        figures = "".join(map(drawn.figure, self.charts))
-        return (
-            f"{head('Loquent: ' + ', '.join(self.keys))}<main>{drawn.controls()}"
-            f'<div class="charts">{figures}</div></main>{drawn.script()}</body></html>\n'
-        )
+        figures = drawn.figures(self.charts)
+        return page("Loquent: " + ", ".join(self.keys), figures, data=drawn.data())
 
     def save(self, path: str | Path) -> Path:
         """Write the page and return its path; BadSetting if it is no path, or a folder."""

@@ -13,11 +13,12 @@ from loquent.core.logged import Logged
 from loquent.files import final_evaluation
 from loquent.report import samples, watch
 from loquent.report.ceiling import limits
-from loquent.report.charts import Dot, dots, safe, short
+from loquent.report.charts import COLOURS, Dot, dots, short
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart, Charts
 from loquent.report.keys import SUCCESS, chart_of, definitions, directions, logged_keys
-from loquent.report.markup import figure, fold, table_of
+from loquent.report.kit import Block, Code, Figure, Figures, Fold, Heading, Item, Items, Text
+from loquent.statistics.tables import ARROWS, Cell, Table
 
 KL = ("kl/reference", "kl/reference_k3", "kl/coefficient", "reward/penalty", "policy/kl_old")
 DRIFT = (
@@ -34,11 +35,10 @@ HELD_OUT_DRIFT = (
     "evaluation/diversity/msttr-100",
 )
 MOST_NOTES = 50
-ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 class Sections:
-    """The sections of one page as markup; `drawn` has the keys that have a chart already."""
+    """The sections of one page as blocks; `drawn` has the keys that have a chart already."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups, self.charted = groups, Charts()
@@ -49,7 +49,7 @@ class Sections:
         self.higher = directions(groups)
         self.drawn = {"update", "episodes", *(f"{key}_error" for key in SUCCESS)}
 
-    def overview(self) -> str:
+    def overview(self) -> Table:
         """A table with one line per group: its recipe, and the updates it reached."""
         rows = []
         for i, group in enumerate(self.groups):
@@ -58,78 +58,74 @@ class Sections:
             ended = "" if all(run.evaluation for run in runs) else " (not at its end)"
             rows.append(
                 [
-                    f'<span class="dot c{i % 8}"></span>{safe(group.label)}',
-                    safe(config["algorithm"]["kind"]),
-                    safe(_task(group)),
-                    safe(group.decoding),
+                    Cell(group.label, f"key-before c{i % COLOURS}"),
+                    config["algorithm"]["kind"],
+                    _task(group),
+                    group.decoding,
                     ", ".join(map(str, group.seeds)),
                     done + ended,
-                    safe(str(runs[0].machine.get("device", "–"))),
+                    str(runs[0].machine.get("device", "–")),
                 ]
             )
-        return table_of(
+        return Table(
             ["recipe", "algorithm", "task", "decoding of evaluation", "seeds", "updates", "device"], rows
         )
 
-    def left_out(self) -> str:
+    def left_out(self) -> list[Block]:
         """The notes on files that could not be read or checked; empty if there are none."""
         notes = [
             _local(run.folder, note) for group in self.groups for run in group.runs for note in run.notes
         ]
         if not notes:
-            return ""
-        items = "".join(f"<li>{safe(note)}</li>" for note in notes[:MOST_NOTES])
-        more = f"<p>And {len(notes) - MOST_NOTES} more.</p>" if len(notes) > MOST_NOTES else ""
-        return (
-            "<p>These files are damaged, could not be checked, or hold values that cannot be drawn:</p>"
-            f"<ul>{items}</ul>{more}"
-        )
+            return []
+        head = "These files are damaged, could not be checked, or hold values that cannot be drawn:"
+        more = [Text(f"And {len(notes) - MOST_NOTES} more.")] if len(notes) > MOST_NOTES else []
+        return [Text(head), Items(list(map(Item, notes[:MOST_NOTES]))), *more]
 
-    def learning(self) -> str:
+    def learning(self) -> list[Block]:
         """The return that was optimised, and beside it the values on held-out rows."""
         aside = ("evaluation/diversity/", "evaluation/answers", "evaluation/ended/")
         held_out = [key for key in self.keys if key.startswith("evaluation/") and not key.startswith(aside)]
-        curves_ = f"<p>{_rows_and_bands(self.groups)}</p>" + self.charts(
-            (*SUCCESS, "rollout/return", *held_out)
-        )
+        curves = [Text(_rows_and_bands(self.groups)), *self.charts((*SUCCESS, "rollout/return", *held_out))]
         final = [key for key in self.higher if any(group.final(key) for group in self.groups)]
         if not final:
-            return curves_
+            return curves
         main = [
             key
             for key in final
             if f"evaluation/{key}" in HELD_OUT_DRIFT
             or not key.startswith(("diversity/", "answers", "ended/"))
         ]
-        figures = "".join(self._dots(key) for key in main) if len(self.groups) > 1 else ""
-        values = f"<div class=charts>{figures}</div>" if figures else self._scores(main)
-        return (
-            f"{curves_}<h3>Held-out values at the end</h3>"
-            f"<p>{_spread(self.groups)} {_evaluated(self.groups)}</p>{values}"
-            + fold("All of them as numbers", self._scores(final))
-        )
+        several = len(self.groups) > 1
+        return [
+            *curves,
+            Heading("Held-out values at the end", 3),
+            Text(f"{_spread(self.groups)} {_evaluated(self.groups)}"),
+            Figures([self._dots(key) for key in main]) if several and main else self._scores(main),
+            Fold("All of them as numbers", [self._scores(final)]),
+        ]
 
-    def endings(self) -> str:
+    def endings(self) -> list[Block]:
         """The share of episodes by ending: a table for the end, and curves over the updates.
 
         An ending that no episode reached has no curve.
         """
         at_end = [key for key in self.higher if key.startswith("ended/")]
-        table = "<p>Shares of all held-out episodes at the end.</p>" + self._scores(at_end) if at_end else ""
+        about = Text("Shares of all held-out episodes at the end.")
+        table = [about, self._scores(at_end)] if at_end else []
         keys = [key for key in self.keys if key.startswith(("rollout/ended/", "evaluation/ended/"))]
         never = [
             key for key in keys if not any(point.mean for group in self.groups for point in group.curve(key))
         ]
         self.drawn |= set(never)
-        return table + self.charts(sorted(set(keys) - set(never), key=keys.index))
+        return [*table, *self.charts(sorted(set(keys) - set(never), key=keys.index))]
 
-    def charts(self, keys: Iterable[str]) -> str:
+    def charts(self, keys: Iterable[str]) -> list[Figures]:
         """A chart for each key that was logged and has no chart yet."""
         wanted = [key for key in dict.fromkeys(keys) if key in self.keys and key not in self.drawn]
-        figures = "".join(self._curves(key) for key in wanted)
-        return f'<div class="charts">{figures}</div>' if figures else ""
+        return self._curves(wanted)
 
-    def rewards(self) -> str:
+    def rewards(self) -> list[Figures]:
         """Each named reward: as it was measured, and as it counts in the return."""
         kinds = ("reward", "reward_where_present", "weighted")
         split = [key.split("/", 2) for key in self.keys]
@@ -138,55 +134,54 @@ class Sections:
         )
         return self.charts([f"rollout/{kind}/{name}" for name in names for kind in kinds] + ["reward/task"])
 
-    def watch(self) -> str:
+    def watch(self) -> list[Block]:
         """For each group the return beside the values outside the reward; then the drifts of all groups."""
         watched = [group for group in self.groups if watch.rewarded(group.runs[0].config)]
         if not watched:
-            return ""
-        parts = "".join(self._watched(group) for group in watched)
-        drifts = "".join(self._curves(key) for key in watch.DRIFTS if key in self.keys)
-        return parts + (f'<h3>Drift</h3><div class="charts">{drifts}</div>' if drifts else "")
+            return []
+        parts = [block for group in watched for block in self._watched(group)]
+        drifts = self._curves([key for key in watch.DRIFTS if key in self.keys])
+        return [*parts, *([Heading("Drift", 3), *drifts] if drifts else [])]
 
-    def _watched(self, group: Group) -> str:
+    def _watched(self, group: Group) -> list[Block]:
         lines = watch.beside(group, self.keys, self.higher)
         title = f"{group.label}: the reward and what is outside it"
         caption = (
             "each line on its own range, turned so that up is better; parts of the reward are of the "
             "episodes learned from"
         )
-        chart = self.charted.figure(Chart(title, "share of its range", lines, caption))
-        head = f"<h3>{safe(group.label)}</h3>" if len(self.groups) > 1 else ""
-        numbers = fold("As numbers", watch.table(group, self.keys, self.higher, table_of))
-        statement = watch.statement(group, self.keys, self.higher)
-        return f"{head}{statement}<div class=charts>{chart}</div>{numbers}"
+        return [
+            *([Heading(group.label, 3)] if len(self.groups) > 1 else []),
+            watch.statement(group, self.keys, self.higher),
+            *self.charted.figures([Chart(title, "share of its range", lines, caption)]),
+            Fold("As numbers", [watch.table(group, self.keys, self.higher)]),
+        ]
 
-    def samples_in_training(self) -> str:
+    def samples_in_training(self) -> list[Fold]:
         """One fold per group, with samples over its updates."""
         cards = [(group.label, samples.over_updates(i, group)) for i, group in enumerate(self.groups)]
-        return "".join(fold(label, body) for label, body in cards if body)
+        return [Fold(label, body) for label, body in cards if body]
 
-    def rest(self) -> str:
+    def rest(self) -> list[Fold]:
         """The charts of all other keys, which mainly help to debug an algorithm."""
         learner = self.charts([key for key in self.keys if not key.startswith("evaluation/")])
         folds = {"Learner and collection": learner, "Held-out, the rest": self.charts(self.keys)}
-        return "".join(fold(title, body) for title, body in folds.items() if body)
+        return [Fold(title, body) for title, body in folds.items() if body]
 
-    def settings(self) -> str:
+    def settings(self) -> list[Block]:
         """The settings that differ between the groups, and each recipe as a whole."""
         recipes = [_flat(group.runs[0].config) for group in self.groups]
         keys = dict.fromkeys(key for recipe in recipes for key in recipe)
         rows = [
-            [safe(key), *(safe(str(recipe.get(key, "–"))) for recipe in recipes)]
+            [key, *(str(recipe.get(key, "–")) for recipe in recipes)]
             for key in keys
             if key not in ("name", "training.seed") and len({str(recipe.get(key)) for recipe in recipes}) > 1
         ]
-        head = ["setting", *(safe(group.label) for group in self.groups)]
-        table = f"<h3>What differs</h3>{table_of(head, rows)}" if rows else ""
-        return table + "".join(
-            fold(group.label, f"<pre>{safe(_as_yaml(group.runs[0].config))}</pre>") for group in self.groups
-        )
+        head = ["setting", *(group.label for group in self.groups)]
+        differ = [Heading("What differs", 3), Table(head, rows)] if rows else []
+        return differ + [Fold(group.label, [Code(_as_yaml(group.runs[0].config))]) for group in self.groups]
 
-    def time(self) -> str:
+    def time(self) -> list[Block]:
         """A table of the seconds by stage."""
         stages = list(
             dict.fromkeys(
@@ -202,28 +197,27 @@ class Sections:
         for group in self.groups:
             lines = [line for run in group.runs for line in run.timings]
             sums = [sum(line.get(stage, 0.0) for line in lines) / len(group.runs) for stage in stages]
-            rows.append([safe(group.label), *map(short, sums), short(sum(sums))])
-        note = "<p>Seconds of a whole run, as a mean over seeds, without the evaluation at the end.</p>"
-        return note + table_of(["recipe", *map(safe, stages), "all"], rows) if stages else ""
+            rows.append([group.label, *map(short, sums), short(sum(sums))])
+        note = Text("Seconds of a whole run, as a mean over seeds, without the evaluation at the end.")
+        return [note, Table(["recipe", *stages, "all"], rows)] if stages else []
 
-    def _curves(self, key: str) -> str:
-        self.drawn.add(key)
-        return self.charted.figure(chart_of(self.groups, key, self.definitions, self.higher))
+    def _curves(self, keys: Sequence[str]) -> list[Figures]:
+        self.drawn.update(keys)
+        return self.charted.figures(chart_of(self.groups, key, self.definitions, self.higher) for key in keys)
 
-    def _dots(self, key: str) -> str:
+    def _dots(self, key: str) -> Figure:
         finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
         present = [(i, label, final) for i, label, final in finals if final is not None]
         unit = (logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")).unit
         ends = limits(key, [value for *_, (value, _, _) in present], unit)
         values = [Dot(label, i, *final, limits=ends) for i, label, final in present]
-        return figure(key + ARROWS[self.higher[key]], dots(self.charted.ids, key, unit, values))
+        return Figure(key + ARROWS[self.higher[key]], dots(self.charted.ids, key, unit, values))
 
-    def _scores(self, keys: Sequence[str]) -> str:
+    def _scores(self, keys: Sequence[str]) -> Table:
         rows = [
-            [safe(key) + ARROWS[self.higher[key]], *(_final(group, key) for group in self.groups)]
-            for key in keys
+            [key + ARROWS[self.higher[key]], *(_final(group, key) for group in self.groups)] for key in keys
         ]
-        return table_of(["value", *(safe(group.label) for group in self.groups)], rows)
+        return Table(["value", *(group.label for group in self.groups)], rows)
 
 
 def _local(folder: Path, note: str) -> str:
@@ -252,11 +246,11 @@ def _spread(groups: Sequence[Group]) -> str:
 def _rows_and_bands(groups: Sequence[Group]) -> str:
     """The splits that the curves come from, and the meaning of a band."""
     training = [group.runs[0].config["training"] for group in groups]
-    splits = safe(", ".join(sorted({settings["split"] for settings in training})))
-    held_out = safe(", ".join(sorted({settings["evaluate_split"] for settings in training})))
+    splits = ", ".join(sorted({settings["split"] for settings in training}))
+    held_out = ", ".join(sorted({settings["evaluate_split"] for settings in training}))
     every = {settings["evaluate_every"] for settings in training if settings["evaluate_every"]}
     players = ", ".join(sorted({run.player for group in groups for run in group.runs}))
-    text = f"Keys of rollout are of the episodes learned from (split {splits}; player: {safe(players)})"
+    text = f"Keys of rollout are of the episodes learned from (split {splits}; player: {players})"
     if every:
         updates = ", ".join(map(str, sorted(every)))
         text += f", keys of evaluation of held-out episodes (split {held_out}, every {updates} updates)"
@@ -279,7 +273,7 @@ def _evaluated(groups: Sequence[Group]) -> str:
     evaluations = [run.evaluation for group in groups for run in group.runs if run.evaluation]
     splits = {(evaluation["split"], final_evaluation.size(evaluation)) for evaluation in evaluations}
     note = final_evaluation.decoding_note((group.label, group.decoding) for group in groups)
-    return " ".join([*(f"Split {safe(split)}, {size}." for split, size in sorted(splits)), safe(note)])
+    return " ".join([*(f"Split {split}, {size}." for split, size in sorted(splits)), note])
 
 
 def _task(group: Group) -> str:

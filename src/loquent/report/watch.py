@@ -5,16 +5,18 @@ A statement says in words whether they diverge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loquent.core.values import EMPTY
 from loquent.report.ceiling import ceiling
-from loquent.report.charts import Curve, safe, short
+from loquent.report.charts import Curve, short
 from loquent.report.divergence import FEWEST, Fall, diverging, exceeded, improving, width
 from loquent.report.groups import Group, Point
+from loquent.report.kit import Text
 from loquent.report.quantities import Quantity, quantity
+from loquent.statistics.tables import ARROWS, Table
 
 PROXY = "evaluation/return"
 GOLD = "gold"  # the name of a metric of a recipe that stands for what is wanted
@@ -158,8 +160,8 @@ def parted(
     return fell, [rise for rise in rose if rise.key not in fallen]
 
 
-def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> str:
-    """The verdict on a group in words, as markup."""
+def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Text:
+    """The verdict on a group in words."""
     if not all(run.evaluation for run in group.runs):
         return _paragraph(
             "unknown", "The run has not ended, and only its end tells for each value which way is better."
@@ -189,7 +191,7 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
         )
     head = "The reward is being gamed." if result.gamed else "The reward is bought at a price."
     kind = "alarm" if result.gamed else "price"
-    return _paragraph(kind, f"<strong>{head}</strong> {_changes(result)}{partial}")
+    return _paragraph(kind, f"**{head}** {_changes(result)}{partial}")
 
 
 def _changes(result: Verdict) -> str:
@@ -239,19 +241,13 @@ def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None])
     return lines
 
 
-def table(
-    group: Group,
-    keys: Sequence[str],
-    higher: Mapping[str, bool | None],
-    make: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
-) -> str:
+def table(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Table:
     """The first and last value of each part of the reward, of each value outside it, and of the drifts.
 
     Args:
         group: the runs.
         keys: their logged keys.
         higher: by key, whether more is better.
-        make: makes a table of a head and rows.
     """
     kinds = {PROXY: "reward"}
     kinds |= {key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")}
@@ -262,11 +258,10 @@ def table(
         points = group.curve(key)
         if points:
             up = higher.get(key.removeprefix("evaluation/")) if key.startswith("evaluation/") else None
-            arrow = {True: " ↑", False: " ↓", None: ""}[up]
             first, last = points[0], points[-1]
             span = f"{first.update:g} to {last.update:g}"
-            rows.append([safe(key) + arrow, kind, short(first.mean), short(last.mean), span])
-    return make(["value", "what it is", "first", "last", "updates"], rows)
+            rows.append([key + ARROWS[up], kind, short(first.mean), short(last.mean), span])
+    return Table(["value", "what it is", "first", "last", "updates"], rows)
 
 
 def _scaled(points: Sequence[Point], up: bool) -> list[Point]:
@@ -283,7 +278,7 @@ def _scaled(points: Sequence[Point], up: bool) -> list[Point]:
 
 
 def _bare(key: str) -> str:
-    return safe(key.removeprefix("evaluation/"))
+    return key.removeprefix("evaluation/")
 
 
 def _names(keys: Sequence[str]) -> str:
@@ -296,5 +291,5 @@ def _moves(changes: Sequence[Fall]) -> str:
     )
 
 
-def _paragraph(kind: str, markup: str) -> str:
-    return f'<p class="verdict {kind}">{markup}</p>'
+def _paragraph(kind: str, text: str) -> Text:
+    return Text(text, f"verdict {kind}")

@@ -6,12 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode, Tokens
-from loquent.core.guards.tables import html_table, plain_table
 from loquent.core.guards.terminal import escaped
 from loquent.core.metric import Measured, Metric, Scores
 from loquent.core.rollout.loop import games, play
@@ -23,6 +21,7 @@ from loquent.data.groups import Groups
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.rewards import compose
+from loquent.statistics.tables import Table, safe
 from loquent.training.metrics import same_key
 
 
@@ -58,18 +57,18 @@ class Evaluation:
         """The task, the split, the number of episodes and rows, and the decoding."""
         return final_evaluation.heading(self.as_json())
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """The head and the lines of a table: key, value, standard error."""
+    def table(self) -> Table:
+        """The values with their standard errors."""
         lines = [
             [key, _written(value, 4), _written(self.errors.get(key), 2)] for key, value in self.values.items()
         ]
-        return ["value", "", "± standard error"], lines
+        return Table(["value", "", "± standard error"], lines)
 
     def __repr__(self) -> str:
-        return f"{escaped(self.heading)}\n{plain_table(*self.table())}"
+        return f"{escaped(self.heading)}\n{self.table().terminal()}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(escaped(self.heading))}</p>{html_table(*self.table())}"
+        return f"<p>{safe(self.heading)}</p>{self.table().__html__()}"
 
     def as_json(self) -> dict[str, Any]:
         """The part that is logged: everything except the episodes and their scores."""

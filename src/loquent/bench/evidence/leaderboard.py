@@ -24,13 +24,12 @@ from loquent.errors import BadSetting
 from loquent.files import final_evaluation
 from loquent.files.machine.version import __version__
 from loquent.report.ceiling import limits
-from loquent.statistics.tables import ARROWS, number, text_table
+from loquent.statistics.tables import ARROWS, Table, literal, number
 
 FILE, PAGE = "leaderboard.json", "leaderboard.md"
 FORMAT, VERSION, OURS = "loquent leaderboard", 1, "loquent"
 LONGEST = 300  # characters of a text
 NEEDED = ("task", "method", "column", "by", "profile")
-MARKUP = {**{mark: f"\\{mark}" for mark in "\\`*_[]#!~"}, "&": "&amp;", "<": "&lt;", ">": "&gt;"}
 HEAD = ("format", "version", "suite", "entries")
 
 
@@ -205,12 +204,12 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
     for board in boards(entries, suite, profile):
         body = [
             [
-                _shown(entry.method),
+                entry.method,
                 number(entry.value) + ("" if entry.error is None else f" ± {number(entry.error)}"),
-                _shown(entry.by),
+                entry.by,
                 *_counts(entry),
-                _shown(entry.decoding or final_evaluation.NOT_RECORDED),
-                _shown(entry.data),
+                entry.decoding or final_evaluation.NOT_RECORDED,
+                entry.data,
             ]
             for entry in board.ranked
         ]
@@ -225,13 +224,13 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
             "decoding",
             "task",
         ]
-        data = f"data {_shown(board.data)}" if board.data else "data that is not named"
+        data = f"data {literal(board.data)}" if board.data else "data that is not named"
         head = [f"## {board.task}"] if board.task != before else [f"### {board.task}, {data}"]
         mixed = final_evaluation.decoding_note(
             (f"{entry.method} by {entry.by}", entry.decoding or final_evaluation.NOT_RECORDED)
             for entry in board.ranked
         )
-        parts += ["", *head, "", text_table(heads, body), "", _shown(mixed)]
+        parts += ["", *head, "", Table(heads, body).markdown(), "", literal(mixed)]
         before = board.task
     return "\n".join(parts) + "\n"
 
@@ -239,11 +238,6 @@ def markdown(entries: Sequence[Entry], suite: Suite, profile: str) -> str:
 def _counts(entry: Entry) -> list[str]:
     counts = (entry.seeds, entry.episodes, entry.rows)
     return ["–" if count is None else str(count) for count in counts]
-
-
-def _shown(text: str) -> str:
-    """A text as Markdown shows it: nothing in it is markup. `text_table` escapes its bars."""
-    return "".join(MARKUP.get(mark, mark) for mark in text)
 
 
 def _entry(path: Path, i: int, item: Any, suite: Suite) -> Entry:

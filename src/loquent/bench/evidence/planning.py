@@ -10,12 +10,13 @@ from typing import Any
 from loquent.bench.evidence.texts import tests_text
 from loquent.bench.evidence.verdicts import ACROSS, family
 from loquent.bench.evidence.visible import deviation
-from loquent.bench.schema.suite_schema import Suite, Table
+from loquent.bench.schema import suite_schema
+from loquent.bench.schema.suite_schema import Suite
 from loquent.core.guards import json_files
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval
 from loquent.statistics.power import MOST, runs_for
-from loquent.statistics.tables import number, text_table
+from loquent.statistics.tables import Table, number
 
 SIZES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # differences in standard deviations over seeds
 FILE = "table.json"  # of the suite's folder, which holds the values of earlier runs
@@ -76,7 +77,8 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
         lines += ["", f"## {title}: {tests_text(table['tests'])}", ""]
         body = [["seeds", *(_seeds(count) for count in table["seeds"].values())]]
         body += [[name, *(number(size * own) for size in SIZES)] for name, own in table["deviations"].items()]
-        lines.append(text_table(["difference in deviations", *(f"{size:g}" for size in SIZES)], body))
+        head = ["difference in deviations", *(f"{size:g}" for size in SIZES)]
+        lines.append(Table(head, body).markdown())
         lines += [
             f"\n{name}: a difference of {item['difference']:g} takes {_seeds(item['seeds'])} seeds of each "
             "cell."
@@ -89,12 +91,12 @@ def _seeds(count: int | None) -> str:
     return f"over {MOST}" if count is None else str(count)
 
 
-def _tables(suite: Suite) -> list[tuple[Table, int]]:
+def _tables(suite: Suite) -> list[tuple[suite_schema.Table, int]]:
     """The tables of a suite, each with the number of its tests, at least 1."""
     families = [family(suite, ordering) for ordering in suite.orderings]
-    tables = list(suite.tables or (Table(title=suite.title, cells=tuple(suite.cells)),))
+    tables = list(suite.tables or (suite_schema.Table(title=suite.title, cells=tuple(suite.cells)),))
     if ACROSS in families:
-        tables.append(Table(title=ACROSS, cells=tuple(suite.cells)))
+        tables.append(suite_schema.Table(title=ACROSS, cells=tuple(suite.cells)))
     return [(table, max(1, families.count(table.title))) for table in tables]
 
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.preferences.plots import Axis, Line, plot
 from loquent.core.episode import Episode
+from loquent.report import groups
+from loquent.report.charts import COLOURS, Curve, alone
 from loquent.report.divergence import exceeded
 from loquent.report.runs import ReportedRun
 from loquent.rewards.compose import episode_texts
@@ -106,16 +107,15 @@ def figure(runs: Mapping[str, Sequence[Point]], found: Mapping[str, Warned | Non
     for colour, (name, points) in enumerate(runs.items()):
         across = [math.sqrt(max(0.0, point.kl)) for point in points]
         for label, values in (("gold", [p.gold for p in points]), ("proxy", [p.proxy for p in points])):
-            pairs = list(zip(across, values, strict=True))
-            lines.append(
-                Line(f"{label}, {name}", colour, pairs, dashed=label == "proxy", marks=label == "gold")
-            )
+            drawn = [groups.Point(x, y, y, y, 1) for x, y in zip(across, values, strict=True)]
+            stroke = COLOURS if label == "proxy" else 0
+            lines.append(Curve(f"{label}, {name}", colour % COLOURS + stroke, drawn))
         warning = found.get(name)
         if warning is not None:
             place = next(x for x, point in zip(across, points, strict=True) if point.update == warning.update)
             notes.append((place, f"the watch speaks, {name}"))
-    across_axis = Axis("square root of KL(policy || reference), nats per answer")
-    return plot("Gold reward and proxy", across_axis, Axis("mean score of held-out answers"), lines, notes)
+    axis = "square root of KL(policy || reference), nats per answer"
+    return alone("Gold reward and proxy", "mean score of held-out answers", axis, lines, notes)
 
 
 def as_json(points: Sequence[Point], found: Warned | None) -> dict[str, Any]:

@@ -9,8 +9,6 @@ alone the same system would stand on the same line in every study of that size.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import secrets
 import unicodedata
@@ -29,9 +27,9 @@ from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.report.runs import ReportedRun
+from loquent.statistics.tables import Table, guarded
 
 BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a sheet in another encoding than UTF-8
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 JOINERS = "\u200c\u200d"  # part of the spelling of some languages, and of emoji
 END = re.compile(  # special tokens at the end of an answer that its decoder did not leave out
     r"\s*(<\|?/?(s|eos|eod|pad|end|endoftext|im_end|eot_id|end_of_text|end_of_turn|stop)\|?>|\[(PAD|SEP|EOS)\])\s*$"
@@ -57,7 +55,7 @@ class Plan:
         if not self.questions or len(set(self.questions)) != len(self.questions) or not all(self.questions):
             raise BadSetting(f"questions = {self.questions!r}; they must be different names")
         for question in self.questions:
-            if question in COLUMNS or question != _cell(question) or question != question.strip():
+            if question in COLUMNS or question != guarded(_cell(question)) or question != question.strip():
                 raise BadSetting(
                     f"the question {question!r} cannot be a column of a sheet; choose a name that is not "
                     f"{', '.join(COLUMNS)}, and that does not begin like a formula or a space"
@@ -162,25 +160,19 @@ def _check_prompts(shared: Sequence[Place], systems: Mapping[str, Answers], pair
 def _sheet(
     cases: Sequence[Any], systems: Mapping[str, Answers], plan: Plan, key: Key
 ) -> tuple[str, dict[str, Any]]:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["code", "prompt", *(("A", "B") if plan.pairs else ("answer",)), *plan.questions])
+    head = ["code", "prompt", *(("A", "B") if plan.pairs else ("answer",)), *plan.questions]
+    lines = []
     swaps = key.child("sides").generator().random(len(cases)) < 0.5
     codes: dict[str, Any] = {}
     for i, (place, group) in enumerate(cases):
         code, item = f"c{i + 1:04d}", _item(place)
         shown = tuple(reversed(group)) if plan.pairs and swaps[i] else group
         prompt = systems[group[0]][place].prompt
-        writer.writerow(
-            [
-                code,
-                *map(_cell, (prompt, *(systems[name][place].text for name in shown))),
-                *[""] * len(plan.questions),
-            ]
-        )
+        texts = map(_cell, (prompt, *(systems[name][place].text for name in shown)))
+        lines.append([code, *texts, *[""] * len(plan.questions)])
         names = ("first", "second") if plan.pairs else ("system",)
         codes[code] = {"item": item, **dict(zip(names, shown, strict=True))}
-    return text.getvalue(), codes
+    return Table(head, lines).csv(), codes
 
 
 def _item(place: Place) -> str:
@@ -194,9 +186,8 @@ def _all_texts(place: Place, systems: Mapping[str, Answers]) -> dict[str, Any]:
 
 
 def _cell(text: str) -> str:
-    """A text for a spreadsheet, which must not run it as a formula; one line, so that a row is a line."""
-    line = " / ".join(_plain(text).split("\n"))
-    return f"'{line}" if line.startswith(FORMULA) else line
+    """A text on one line, so that a row is a line."""
+    return " / ".join(_plain(text).split("\n"))
 
 
 def _plain(text: str) -> str:

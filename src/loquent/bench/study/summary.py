@@ -93,12 +93,6 @@ class Wins:
     bounds: Bounds
     alpha: float | None
 
-    @property
-    def judged_once(self) -> bool:
-        """Whether each item has one judgement, so that `items` has the same numbers."""
-        sums = (one.wins + one.losses + one.ties for one in (self, self.items))
-        return next(sums) == next(sums)
-
 
 @dataclass(frozen=True)
 class Study:

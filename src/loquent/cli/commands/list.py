@@ -15,6 +15,7 @@ from loquent.cli.grammar.names import KINDS
 from loquent.core import registry
 from loquent.core.catalogue import CORPUS_METRICS
 from loquent.errors import BadSetting
+from loquent.statistics.tables import named
 from loquent.training import recipes
 
 PACKAGE = Path(str(resources.files("loquent")))
@@ -44,9 +45,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
 
 
 def _print(summaries: Mapping[str, str], indent: str = "") -> None:
-    width = max(map(len, summaries), default=0)
-    for name, line in summaries.items():
-        print(f"{indent}{name:<{width}}  {line}".rstrip())
+    print(named(summaries, indent), end="")
 
 
 def summary(dotted: str) -> str:

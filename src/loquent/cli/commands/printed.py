@@ -9,6 +9,7 @@ from typing import Any
 from loquent.core.guards.terminal import line
 from loquent.errors import in_words
 from loquent.files import final_evaluation
+from loquent.statistics.tables import named
 
 MOST_OF_METRIC = 4  # values of one metric in a short list
 
@@ -20,8 +21,8 @@ def scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
         short: print the first 4 values of each metric only, and count the others.
     """
     print(line(final_evaluation.heading(evaluation)))
-    width = max((len(line(name)) for name in evaluation["values"]), default=0)
     owners, printed = evaluation.get("owners", {}) if short else {}, Counter[str]()
+    shown = {}
     for name, value in evaluation["values"].items():
         if owner := owners.get(name):
             printed[owner] += 1
@@ -29,7 +30,8 @@ def scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
                 continue
         error = evaluation["errors"].get(name)
         number = "none" if value is None else f"{value:.4g}"
-        print(f"  {line(name):<{width}}  {number}" + (f" ± {error:.2g}" if error is not None else ""))
+        shown[name] = number + (f" ± {error:.2g}" if error is not None else "")
+    print(named(shown, "  "), end="")
     for owner, count in printed.items():
         if count > MOST_OF_METRIC:
             print(f"  ... and {count - MOST_OF_METRIC} more values of {line(owner)}, in evaluation.json")
@@ -71,9 +73,7 @@ def estimated(estimate: Any) -> None:
 
 def _parts(title: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:
     print(f"{title}: {written(total)}")
-    width = max(map(len, parts))
-    for name, value in parts.items():
-        print(f"  {name:<{width}}  {written(value)}")
+    print(named({name: written(value) for name, value in parts.items()}, "  "), end="")
 
 
 def _count(number: float) -> str:

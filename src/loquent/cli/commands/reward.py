@@ -9,17 +9,19 @@ from typing import Any
 
 from tqdm import tqdm
 
-from loquent.bench.preferences import pairs
+from loquent.bench.preferences import page, pairs
 from loquent.bench.preferences.settings import RewardModelSettings
-from loquent.bench.preferences.training import Trained, train
+from loquent.bench.preferences.training import train
+from loquent.core.guards import json_files
 from loquent.core.guards.terminal import line
 from loquent.core.options import COMMAND_LINE, Node, fill
 from loquent.files.names import REPORT
+from loquent.metrics.semantic.preference_model import NOTE
 from loquent.training import by_name
 
 
 def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Train, print the figures on held-out pairs, and write the folder of the model."""
+    """Train, print the texts and tables of its page, and write the folder of the model."""
     files, options = _split([*arguments.files, *arguments.overrides])
     nodes = Node(by_name.parsed(options, ""), COMMAND_LINE, None)
     settings: RewardModelSettings = fill(RewardModelSettings, nodes, "reward")
@@ -31,7 +33,9 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             bar.update(step - bar.n)
 
         trained = train(judged, settings, Path(arguments.out), after_step)
-    _print(judged, trained)
+    print(page.markdown(json_files.load_object(trained.folder / NOTE)))
+    print(f"the report is {line(str(trained.folder / REPORT))}")
+    print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")
     return 0, {
         "folder": str(trained.folder),
         "judgements": judged.judgements,
@@ -46,23 +50,3 @@ def _split(words: list[str]) -> tuple[list[Path], list[str]]:
     """The files, and the settings `key=value`."""
     options = [word for word in words if "=" in word and not Path(word).exists()]
     return [Path(word) for word in words if word not in options], options
-
-
-def _print(judged: pairs.Pairs, trained: Trained) -> None:
-    quality, division = trained.quality, trained.division
-    print(
-        f"{judged.judgements:,} judgements: {len(division.training):,} pairs to train on, {quality.pairs:,} "
-        f"held out ({judged.undecided:,} without a majority, {division.left_out:,} with a text of a held-out "
-        "pair)"
-    )
-    for name, value, bounds in (
-        ("accuracy", quality.accuracy, quality.accuracy_bounds),
-        ("ROC-AUC", quality.roc_auc, quality.roc_auc_bounds),
-    ):
-        interval = (
-            "" if bounds.low is None or bounds.high is None else f" [{bounds.low:.3f}, {bounds.high:.3f}]"
-        )
-        print(f"  {name:<17}  {value:.3f}{interval}")
-    print(f"  {'calibration error':<17}  {quality.calibration_error:.3f}")
-    print(f"the report is {line(str(trained.folder / REPORT))}")
-    print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")

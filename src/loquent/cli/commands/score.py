@@ -23,6 +23,7 @@ from loquent.data import pairs
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, listed
 from loquent.metrics import scoring
 from loquent.statistics.resampling import EXACT, RARE, WILSON, Bounds, Resampling
+from loquent.statistics.tables import named
 from loquent.training import by_name
 from loquent.training.metrics import build_metrics
 
@@ -209,14 +210,15 @@ def _print(
     repeated = prompts < len(texts)
     of_prompts = f" on {prompts} prompt{'' if prompts == 1 else 's'}" if repeated else ""
     print(f"n = {len(texts)}{of_prompts}" + (f", {without} without a reference" if without else ""))
-    width = max((len(line(key)) for key in scored.corpus), default=0)
+    lines = {}
     shown = {key: _interval(scored.bounds[key]) if resampling else "" for key in scored.corpus}
     room = max(map(len, shown.values()), default=0)
     for key, value in scored.corpus.items():
         column = scored.samples.get(key)
         number = len(texts) if column is None else sum(score is not None for score in column)
         fewer = f"of {number}" if number < len(texts) else ""
-        print(f"  {line(key):<{width}}  {value:<10.4g} {shown[key]:<{room}}  {fewer}".rstrip())
+        lines[key] = f"{value:<10.4g} {shown[key]:<{room}}  {fewer}"
+    print(named(lines, "  "), end="")
     for name in scored.silent:
         print(f"  {line(name)}: no score")
     if resampling:

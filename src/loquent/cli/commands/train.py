@@ -67,7 +67,7 @@ def report(finished: Run) -> dict[str, Any]:
 def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:
     """Print means and standard deviations over runs, write their report, and return the means."""
     rows = over(runs)
-    print(tables.markdown(rows, {}))
+    print(tables.of_numbers(rows, {}).markdown())
     print(evaluated_on(runs))
     print(f"their report is {write_report([folder], RunFolder(folder).report)}")
     print(f"the {len(runs)} runs are in {folder}")

@@ -22,6 +22,7 @@ from loquent.models.inspect.top_advantages import TextAdvantage, advantages_of_t
 from loquent.models.tokens.batch import token_batch
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context
+from loquent.statistics.tables import Table
 from loquent.training.run import load_run
 
 
@@ -78,15 +79,20 @@ def _ranked(
         perturbation.values,
         *pair_batches(pairs, agent.format, max_length=context(agent.module)),
     )
-    print("token from the end   pairs    rows   Q above   target Q above")
-    for place in places:
-        shares = (
-            "none" if share is None else f"{share:.3f}" + ("" if error is None else f" ± {error:.3f}")
-            for share, error in ((place.online, place.online_error), (place.target, place.target_error))
-        )
-        print(f"{place.place:>18}  {place.n:>6}  {place.rows:>6}   " + "   ".join(shares))
+    rows = [
+        [
+            *(place.place, place.n, place.rows),
+            *(_share(place.online, place.online_error), _share(place.target, place.target_error)),
+        ]
+        for place in places
+    ]
+    print(Table(["token from the end", "pairs", "rows", "Q above", "target Q above"], rows).terminal())
     print("± is the standard error, clustered by the rows of both episodes")
     return places
+
+
+def _share(share: float | None, error: float | None) -> str:
+    return "none" if share is None else f"{share:.3f}" + ("" if error is None else f" ± {error:.3f}")
 
 
 def _episodes(path: str, identity: str) -> list[Episode]:

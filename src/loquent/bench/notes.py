@@ -1,0 +1,110 @@
+"""Notes on a suite's results, which its page and its files share: what the numbers are, and cautions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from loquent.bench.evidence.rows import Row
+from loquent.bench.evidence.texts import BOTH, ROWS
+from loquent.bench.results import Results
+from loquent.files import final_evaluation
+from loquent.statistics import two_way
+from loquent.statistics.intervals import LEVEL
+
+
+def start_caution(results: Results) -> str:
+    """A caution that all seeds start from the same stages; empty if no shown cell starts from a stage."""
+    stages = " and one ".join(results.suite.stages_in_use(results.profile))
+    if not stages:
+        return ""
+    return f"All seeds start from one {stages}: the intervals leave out what another start would change."
+
+
+WRONG_MORE_OFTEN = 4, 19
+"""The least and the largest per cent of tables with a decided claim where the rule does not keep 5."""
+
+
+def number_caution(results: Results) -> str:
+    """What the verdicts' errors are: the correction for the number of tests, and claims with one seed."""
+    texts = []
+    if results.verdicts:
+        least, largest = WRONG_MORE_OFTEN
+        counts = ", ".join(f"{tests} of {table}" for table, tests in results.tested.items())
+        texts.append(
+            f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
+            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
+            f"{least} to {largest}% of them, if in every pair both cells are skewed and one varies "
+            "four times as much as the other (docs/evidence.md). Uncorrected verdicts are about one "
+            "comparison alone."
+        )
+        if results.suite.whole:
+            texts.append("The claims of the suite that --only leaves out are counted.")
+    if results.single:
+        texts.append(
+            f"{results.single} claims have one seed: they are tested over the rows that were played, and "
+            "decided about these rows, never about methods. A rare outcome that none of the rows shows is in "
+            "no test."
+        )
+    return " ".join(texts)
+
+
+def both_note(results: Results) -> str:
+    """What the intervals over seeds and rows are, or why there is none."""
+    if any(row.both for row in results.rows.values()):
+        return f"Intervals of all seeds and all rows stand in the columns {BOTH!r}, for means over episodes."
+    if results.seeds < two_way.SEEDS:
+        beside = any(row.over_rows for row in results.rows.values())
+        return (
+            f"Fewer than {two_way.SEEDS} seeds have no interval {BOTH}, because none holds the mean as often "
+            "as it says."
+            + f" Intervals of all rows for the mean of these runs stand in the columns {ROWS!r}."
+            * beside
+        )
+    return (
+        f"No column has an interval {BOTH}, which takes a mean over episodes that the runs keep, rows that "
+        "were played about equally often, and numbers that vary."
+    )
+
+
+def decoding_note(rows: Iterable[Row]) -> str:
+    """The decoding of evaluation of the rows of a table, in a sentence; it says so where they differ."""
+    return final_evaluation.decoding_note((row.label, row.decoding) for row in rows if row.n)
+
+
+def visible_note(results: Results, title: str) -> str:
+    """What the last line of a table is."""
+    tests = results.tested.get(title, 1)
+    tested = f"{tests} tests are corrected together" if tests > 1 else "one test is made"
+    return (
+        f"The last line is the true difference of two cells that is decided with 80% power where {tested}; "
+        "smaller differences are mostly missed."
+    )
+
+
+def claims_title(results: Results) -> str:
+    """The heading of the claims: those of a paper if the suite names one or a place in one, or its own."""
+    cited = results.suite.paper or any(verdict.ordering.place for verdict in results.verdicts)
+    return "Claims of the paper" if cited else "Claims of the suite"
+
+
+def tally_note(results: Results) -> str:
+    """What a win is, which counts are corrected, and what counts of one seed are about."""
+    text = (
+        "A win is a difference of more than two standard errors, each task by itself, so that chance alone "
+        "makes some wins and losses. The number after Holm's correction for all comparisons of a claim is "
+        "above 0 for at most 5% of claims about methods that are equal on all tasks."
+    )
+    if any(found.single for found in results.tallied):
+        text += (
+            " With one seed all of it is over the test rows and about these runs: it decides nothing about "
+            "the methods."
+        )
+    return text
+
+
+def error_note(results: Results) -> str:
+    """A sentence on the number behind ±; empty if no number of one run has an error."""
+    has_error = any(
+        row.error(column) is not None for row in results.rows.values() for column in results.suite.columns
+    )
+    return " The number behind ± is the standard error over the rows of one run." if has_error else ""
