@@ -1,4 +1,4 @@
-"""The lines of code of each room, without docstrings, comments and blank lines, have a limit.
+"""The lines of code of each room and of `tools/corpora` have a limit; docstrings and comments do not count.
 
 A limit is raised only in the commit that says why; a room that became lighter gets its new number.
 """
@@ -9,7 +9,8 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-HOUSE = Path(__file__).resolve().parents[1] / "src" / "loquent"
+HERE = Path(__file__).resolve().parents[1]
+HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_173,
@@ -20,8 +21,9 @@ LIMITS = {
     "cli": 2_608,
     "conformance": 791,
     "convert": 1_169,
+    "corpora": 869,
     "core": 3_630,
-    "data": 3_081,
+    "data": 3_128,
     "datasets": 447,
     "door": 318,
     "features": 770,
@@ -37,7 +39,7 @@ LIMITS = {
     "rollout": 211,
     "statistics": 960,
     "study": 860,
-    "tasks": 13_858,
+    "tasks": 13_015,
     "training": 2_546,
 }
 NO_CODE = {
@@ -69,8 +71,8 @@ def code_lines(text):
 
 def rooms():
     counts = Counter()
-    for file in HOUSE.rglob("*.py"):
-        place = file.relative_to(HOUSE).parts
+    for file in (*HOUSE.rglob("*.py"), *CORPORA.rglob("*.py")):
+        place = file.relative_to(HOUSE if HOUSE in file.parents else CORPORA.parent).parts
         counts[place[0] if len(place) > 1 else "door"] += code_lines(file.read_text(encoding="utf-8"))
     return counts
 

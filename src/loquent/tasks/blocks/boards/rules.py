@@ -6,11 +6,10 @@ arXiv:2211.01994, which moves the item without this check.
 
 from __future__ import annotations
 
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, TOWER_Y, Board, Box, Item, tower_block
-from loquent.tasks.blocks.geometry.making import FAR, REACH
+from loquent.tasks.blocks.boards.board import BOX_SIDE, COLORS, TOWER_Y, Board, Box, Item, tower_block
 from loquent.tasks.blocks.geometry.rings import kind_of
-from loquent.tasks.blocks.geometry.tables import WIDTH, snap_of_circles, tables
-from loquent.tasks.blocks.pictures.sprites import covers
+from loquent.tasks.blocks.geometry.sprites import covers
+from loquent.tasks.blocks.geometry.tables import FAR, REACH, WIDTH, snap_of_circles, tables
 
 PITCH = 140  # pixels from a box to the next
 SEPARATOR, BOUNDS, OVERLAP = "separator", "bounds", "overlap"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 
-from loquent.tasks.blocks.board import COLORS
-from loquent.tasks.blocks.statements.words import Phrase, Statement, amount, both, color, joined, number
+from loquent.tasks.blocks.boards.board import COLORS
+from tools.corpora.blocks.words import Phrase, Statement, amount, both, color, joined, number
 
 TOWERS = "filter_obj(all_boxes, lambda x: x.is_tower())"
 BLOCKS = "x.all_items_in_box()"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from loquent.core.seeding import Key
-from loquent.tasks.blocks.statements import scatter, towers
-from loquent.tasks.blocks.statements.words import Statement, Subject
+from loquent.tasks.blocks.boards.random_edits import Subject
+from tools.corpora.blocks import scatter, towers
+from tools.corpora.blocks.words import Statement
 
 SEED = 16
 # How many statements of each construction are drawn. Constructions that exclude each other ("exactly two")
@@ -57,7 +58,7 @@ GRAMMARS: dict[str, Callable[[], Iterable[Statement]]] = {
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Choice:
     """A drawn statement with one of its paraphrases; `number` counts the statements of an appearance."""
 
     number: int
@@ -68,7 +69,7 @@ class Drawn:
 
 
 @lru_cache(maxsize=2)
-def statements(appearance: str) -> tuple[Drawn, ...]:
+def statements(appearance: str) -> tuple[Choice, ...]:
     """The statements of an appearance, "tower" or "scatter"; equal in every process.
 
     All sentences and all programs are distinct.
@@ -76,7 +77,7 @@ def statements(appearance: str) -> tuple[Drawn, ...]:
     constructions: dict[str, list[Statement]] = {}
     for statement in GRAMMARS[appearance]():
         constructions.setdefault(statement.template.partition(":")[0], []).append(statement)
-    drawn: dict[str, Drawn] = {}
+    chosen_of: dict[str, Choice] = {}
     programs: set[str] = set()
     for name, count in COUNTS[appearance].items():
         rng = Key(SEED, ("blocks", appearance, name)).generator()
@@ -84,10 +85,10 @@ def statements(appearance: str) -> tuple[Drawn, ...]:
         for i in rng.permutation(len(constructions[name])):
             statement = constructions[name][i]
             sentence = statement.sentences[int(rng.integers(len(statement.sentences)))]
-            if chosen < count and sentence not in drawn and statement.program not in programs:
-                drawn[sentence] = Drawn(
-                    len(drawn), sentence, statement.program, statement.template, statement.about
+            if chosen < count and sentence not in chosen_of and statement.program not in programs:
+                chosen_of[sentence] = Choice(
+                    len(chosen_of), sentence, statement.program, statement.template, statement.about
                 )
                 programs.add(statement.program)
                 chosen += 1
-    return tuple(drawn.values())
+    return tuple(chosen_of.values())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadRow
 
+APPEARANCES = ("tower", "scatter")
 BOXES = ("left", "middle", "right")
 SHAPES = ("circle", "square", "triangle")
 COLORS = ("yellow", "black", "blue")

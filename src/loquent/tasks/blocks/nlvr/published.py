@@ -17,10 +17,10 @@ from loquent.core.guards.json_files import MOST_BYTES, BadJson, loads, shown
 from loquent.core.guards.opening import whole
 from loquent.core.values import digest
 from loquent.errors import BadRow, ProgramError
-from loquent.tasks.blocks.board import EMPTY_BOARD, Board, board_from_json, is_tower_board
+from loquent.tasks.blocks.boards.board import APPEARANCES, EMPTY_BOARD, Board, board_from_json, is_tower_board
 from loquent.tasks.blocks.programs.program import compile_program
 
-APPEARANCES, STARTS, SPLITS = ("tower", "scatter"), ("scratch", "flipit"), ("train", "dev", "test")
+STARTS, SPLITS = ("scratch", "flipit"), ("train", "dev", "test")
 ENDINGS = (".json", ".json.gz", "_partial.json", "_partial.json.gz")
 LONGEST = 320  # characters of a sentence
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations, product
 
-from loquent.tasks.blocks.board import COLORS, SHAPES
-from loquent.tasks.blocks.statements.words import PLACES, Statement, Subject, color, number
+from loquent.tasks.blocks.boards.board import COLORS, SHAPES
+from loquent.tasks.blocks.boards.random_edits import PLACES, Subject
+from tools.corpora.blocks.words import Statement, color, number
 
 SIZES = ("small", "medium", "big")
 SIDES = ("left", "right", "top", "bottom")

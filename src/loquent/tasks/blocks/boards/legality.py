@@ -7,12 +7,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, SHAPES, SIZES, Box, Item
-from loquent.tasks.blocks.geometry.making import CELL, REACH
+from loquent.tasks.blocks.boards.board import BOX_SIDE, COLORS, SHAPES, SIZES, Box, Item
+from loquent.tasks.blocks.boards.rules import KIND
 from loquent.tasks.blocks.geometry.rings import KINDS, LONGEST, size_of
-from loquent.tasks.blocks.geometry.tables import tables
-from loquent.tasks.blocks.pictures.sprites import sprite
-from loquent.tasks.blocks.rules import KIND
+from loquent.tasks.blocks.geometry.sprites import sprite
+from loquent.tasks.blocks.geometry.tables import CELL, REACH, tables
 
 Bits = NDArray[np.bool_]
 SIDE = BOX_SIDE // CELL  # cells of a row and of a column of a box

@@ -1,11 +1,8 @@
-"""The making of the tables from the polygons: `python -m loquent.tasks.blocks.geometry.making FILE`.
-
-It takes about a minute; the package ships the result as `tables.npz`.
-"""
+"""The tables of geometry from the polygons of the items; it takes about a minute."""
 
 from __future__ import annotations
 
-import sys
+import io
 from itertools import product
 
 import numpy as np
@@ -13,12 +10,9 @@ from numpy.typing import NDArray
 
 from loquent.tasks.blocks.geometry.nearest import distance, nearest_points
 from loquent.tasks.blocks.geometry.rings import KINDS, LONGEST, ring, size_of
+from loquent.tasks.blocks.geometry.tables import CELL, FAR, MOST_GAP, REACH
 
 Array = NDArray[np.float64]
-CELL = 20  # pixels, the side of a cell of the grid
-MOST_GAP = 4  # pixels: an item snaps to a neighbour at an integer-truncated distance of at most this
-REACH = LONGEST + MOST_GAP  # offsets from -REACH to REACH
-FAR = MOST_GAP + 1  # stands for every larger distance
 TINY = 1e-9  # pixels; lengths and areas below this are rounding
 SAME = 9  # decimals to which areas are compared
 
@@ -77,8 +71,8 @@ def _clipped(points: Array, inside: Array) -> Array:
     return np.array(kept).reshape(-1, 2)
 
 
-def make() -> dict[str, NDArray[np.generic]]:
-    """The tables: `overlap`, `gap` and `area`; see `geometry.tables` for their shapes."""
+def make() -> bytes:
+    """The file of the tables `overlap`, `gap` and `area`; see `geometry.tables` for their shapes."""
     width = 2 * REACH + 1
     meets = np.zeros((KINDS, KINDS, width, width), dtype=np.bool_)
     gaps = np.zeros((KINDS, KINDS, width, width, 3), dtype=np.int8)
@@ -91,9 +85,6 @@ def make() -> dict[str, NDArray[np.generic]]:
     for kind, i, j in product(range(KINDS), range(span), range(span)):
         areas[kind, i, j] = round(area(kind, i - LONGEST + 1, j - LONGEST + 1), SAME)
     ranks = np.unique(areas, return_inverse=True)[1].reshape(areas.shape).astype(np.uint16)
-    return {"overlap": np.packbits(meets), "gap": gaps, "area": ranks}
-
-
-if __name__ == "__main__":
-    made = make()
-    np.savez_compressed(sys.argv[1], overlap=made["overlap"], gap=made["gap"], area=made["area"])
+    file = io.BytesIO()
+    np.savez_compressed(file, overlap=np.packbits(meets), gap=gaps, area=ranks)
+    return file.getvalue()

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loquent.tasks.blocks.board import COLORS
+from loquent.tasks.blocks.boards.board import COLORS
+from loquent.tasks.blocks.boards.random_edits import Subject
 
 NUMBERS = ("zero", "one", "two")
-
-
-# The colours of a tower from the bottom to the top; or the shape, colour, size and place of an item, where -1
-# is any, and the place is an index into PLACES.
-Subject = tuple[int, ...]
-PLACES = ("left", "right", "top", "bottom", "corner", "inside")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,73 @@
+"""The built-in corpora: their files, what makes them, and that making a task reads nothing else."""
+
+import lzma
+
+import pytest
+
+from loquent.core.task import Row
+from loquent.core.values import Record
+from loquent.data import corpora
+from loquent.errors import LoquentError
+from tools.corpora.table import CORPORA, HOUSE
+from tools.corpora.writing import encoded, records, write
+
+SHIPPED = sorted(
+    str(folder.relative_to(HOUSE) / line.split()[1])
+    for sums in HOUSE.rglob(corpora.SUMS)
+    for folder in [sums.parent]
+    for line in sums.read_text().splitlines()
+)
+
+
+def test_every_shipped_file_has_a_hash_and_a_maker():
+    compressed = [
+        str(file.relative_to(HOUSE)) for ending in ("xz", "npz") for file in HOUSE.rglob(f"*.{ending}")
+    ]
+    assert SHIPPED == sorted(compressed) == sorted(CORPORA)
+    for name in SHIPPED:
+        assert corpora.contents(HOUSE / name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_is_made_again(name):
+    """To the bit; the bytes of a compressed file depend on the version of the compressor."""
+    content = (HOUSE / name).read_bytes()
+    assert CORPORA[name]() == (lzma.decompress(content) if name.endswith(".xz") else content)
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "unlisted", "no sums"])
+def test_a_damaged_file_is_refused(tmp_path, damage):
+    file, sums = tmp_path / "rows.json.xz", tmp_path / corpora.SUMS
+    write(file, b'{"train":{"text":["a"]}}')
+    assert corpora.rows(file)["train"][0]["text"] == "a"
+    corpora.rows.cache_clear()
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:-1])
+    elif damage == "missing":
+        file.unlink()
+    elif damage == "unlisted":
+        sums.write_text(sums.read_text().replace("rows", "others"))
+    else:
+        sums.unlink()
+    for read in (corpora.rows, corpora.records, corpora.contents):
+        with pytest.raises(LoquentError, match=r"rows.json.xz.*install the package again"):
+            read(file)
+
+
+def test_rows_come_back_as_they_were_written(tmp_path):
+    splits = {
+        "train": (
+            Row("train-0", Record(text="é", pair=(("a", 1), None), weight=0.5, flag=True)),
+            *(Row(f"train-{i}", Record(text="same", pair=(), weight=0.1, flag=False)) for i in range(1, 9)),
+        ),
+        "test": (Row("own", Record(more=Record(a=(1, 2)))), Row("other", Record(more=Record()))),
+    }
+    content = encoded(records(splits))
+    assert b'"values"' in content
+    write(tmp_path / "rows.json.xz", content)
+    read = corpora.rows(tmp_path / "rows.json.xz")
+    assert read == splits
+    assert read["train"][1]["text"] is read["train"][2]["text"]
+    with pytest.raises(ValueError, match="different fields"):
+        encoded({"train": [{"a": 1}, {"b": 1}]})
