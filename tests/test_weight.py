@@ -21,9 +21,9 @@ LIMITS = {
     "cli": 2_608,
     "conformance": 791,
     "convert": 1_169,
-    "corpora": 869,
+    "corpora": 2_247,
     "core": 3_630,
-    "data": 3_128,
+    "data": 2_915,
     "datasets": 447,
     "door": 318,
     "features": 770,
@@ -39,7 +39,7 @@ LIMITS = {
     "rollout": 211,
     "statistics": 960,
     "study": 860,
-    "tasks": 13_015,
+    "tasks": 11_899,
     "training": 2_546,
 }
 NO_CODE = {

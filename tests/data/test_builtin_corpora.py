@@ -4,9 +4,11 @@ import lzma
 
 import pytest
 
+import loquent
 from loquent.core.task import Row
-from loquent.core.values import Record
+from loquent.core.values import Record, digest
 from loquent.data import corpora
+from loquent.data.sources import SPLITS
 from loquent.errors import LoquentError
 from tools.corpora.table import CORPORA, HOUSE
 from tools.corpora.writing import encoded, records, write
@@ -17,6 +19,36 @@ SHIPPED = sorted(
     for folder in [sums.parent]
     for line in sums.read_text().splitlines()
 )
+# the rows of all splits, as the generators made them before they became data
+ROWS = [
+    ("blocks", {"appearance": "tower", "start": "scratch"}, "48e6a2275447d6a8"),
+    ("blocks", {"appearance": "tower", "start": "flip_it"}, "0e942cd860614771"),
+    ("blocks", {"appearance": "scatter", "start": "scratch"}, "c7c2c1e5383b3d64"),
+    ("blocks", {"appearance": "scatter", "start": "flip_it"}, "0e054e0b56466813"),
+    (
+        "blocks",
+        {"appearance": "tower", "held_out": "templates", "exclude_unsolvable": True},
+        "f17246ede2cda3f5",
+    ),
+    (
+        "blocks",
+        {"appearance": "scatter", "held_out": "templates", "exclude_unsolvable": True},
+        "f4b1c35ebfc2fe0c",
+    ),
+    ("comments", {}, "748e12239e6db2ab"),
+    ("dialogue", {}, "e2a342e8b54a00ab"),
+    ("multilabel", {}, "a0d2cfaa1b973b49"),
+    ("multiple_choice", {}, "de17286c39795bbc"),
+    ("reading", {}, "116b1bce37b86307"),
+    ("tagging", {}, "2d7de00d4cba48d0"),
+    ("generation", {"dataset": "cnn_daily_mail"}, "48504f735cd3de8c"),
+    ("generation", {"dataset": "commongen"}, "6f2c9775574534da"),
+    ("generation", {"dataset": "daily_dialog"}, "64b41565af6f3823"),
+    ("generation", {"dataset": "iwslt2017"}, "8f1e98c46ef70e32"),
+    ("generation", {"dataset": "narrative_qa"}, "9579700b865b1b7a"),
+    ("generation", {"dataset": "totto"}, "b5d453e208b98070"),
+    ("generation", {"dataset": "wmt16"}, "bf3713403282cb5d"),
+]
 
 
 def test_every_shipped_file_has_a_hash_and_a_maker():
@@ -71,3 +103,10 @@ def test_rows_come_back_as_they_were_written(tmp_path):
     assert read["train"][1]["text"] is read["train"][2]["text"]
     with pytest.raises(ValueError, match="different fields"):
         encoded({"train": [{"a": 1}, {"b": 1}]})
+
+
+@pytest.mark.parametrize(("name", "options", "right"), ROWS, ids=lambda value: str(value)[:60])
+def test_built_in_rows_are_fixed(name, options, right):
+    task = loquent.task(name, **options)
+    rows = tuple((split, tuple((row.id, row.fields) for row in task.rows(split))) for split in SPLITS)
+    assert digest(rows, 16) == right

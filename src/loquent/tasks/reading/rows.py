@@ -13,12 +13,12 @@ from loquent.core.guards.json_files import shown
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import content, duplicates
+from loquent.data import content, corpora, duplicates
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.sources import SPLITS, Splits, limited
 from loquent.errors import BadRow
-from loquent.tasks.reading.corpus import builtin, newsqa, squad, stopwords, tokens
+from loquent.tasks.reading.corpus import newsqa, squad, stopwords, tokens
 from loquent.tasks.reading.corpus.documents import document
 from loquent.tasks.reading.corpus.squad import Item
 from loquent.tasks.reading.corpus.tokens import Span
@@ -129,7 +129,7 @@ def load(options: Options) -> Splits:
         Remark: rows are left out, or a paragraph stands in two splits.
     """
     if options.source == BUILTIN:
-        splits = builtin.splits()
+        splits = corpora.rows(Path(__file__).with_name("villages.json.xz"))
     elif options.source == SAMPLES:
         splits = _samples(options.samples)
     else:

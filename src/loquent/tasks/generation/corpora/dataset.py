@@ -56,7 +56,7 @@ class Dataset:
         parts: the names that may stand in braces.
         examples: makes the rows of one record of a split, or raises ValueError.
         files: reads a path in the published format, by split; "" holds records without a split.
-        builtin: writes stand-in records of the same form, by split; None: there are none.
+        builtin: the name of the file of stand-in records of the same form, by split; "": there are none.
         hub: where a copy in parquet stands.
         settings: the options of `Form` that the dataset reads beside `prompt`.
         long: the part that `source_words` shortens.
@@ -68,7 +68,7 @@ class Dataset:
     parts: tuple[str, ...]
     examples: Callable[[Fields, str, Form], list[Example]]
     files: Callable[[Path], dict[str, Placed]]
-    builtin: Callable[[], Mapping[str, Sequence[Fields]]] | None
+    builtin: str
     hub: Hub
     paper: str
     settings: tuple[str, ...] = ()

@@ -8,11 +8,13 @@ from typing import Any
 
 from loquent.core.task import Row
 from loquent.core.values import Record, frozen
-from loquent.data import duplicates
+from loquent.data import corpora, duplicates
 from loquent.data.annotated.placed import Placed
 from loquent.data.sources import SPLITS, Source, Splits, split_by_id, tables, with_validation
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.generation.corpora.dataset import Dataset, Form, filled, shortened
+
+FOLDER = Path(__file__).parent
 
 
 def load(dataset: Dataset, source: Source, form: Form) -> Splits:
@@ -69,11 +71,11 @@ def _id(split: str, place: tuple[Any, int | None], several: bool) -> str:
 
 
 def _builtin(dataset: Dataset) -> Splits:
-    if dataset.builtin is None:
+    if not dataset.builtin:
         raise BadSetting("this dataset has no built-in rows; set source: path or source: hub")
     return {
-        split: _raw((((split, i), dict(record)) for i, record in enumerate(records)), split)
-        for split, records in dataset.builtin().items()
+        split: _raw((((split, i), record) for i, record in enumerate(records)), split)
+        for split, records in corpora.records(FOLDER / f"{dataset.builtin}.json.xz").items()
     }
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data.annotated.drawn import Drawn, names, words
 from loquent.data.sources import Splits
+from tools.corpora.drawing import Draws, names, words
 
 PARAGRAPHS = {"train": 320, "validation": 60, "test": 80}
 QUESTIONS = 5  # for each paragraph
@@ -122,7 +122,7 @@ def splits() -> Splits:
     people = names("reading", POOL)
     rows: Splits = {}
     for split, count in PARAGRAPHS.items():
-        stream, members = Drawn("reading", split), []
+        stream, members = Draws("reading", split), []
         for number in range(count):
             facts = _facts(stream, people)
             texts = [_sentence(stream, fact) for fact in facts]
@@ -134,7 +134,7 @@ def splits() -> Splits:
     return rows
 
 
-def _facts(stream: Drawn, people: list[str]) -> list[Fact]:
+def _facts(stream: Draws, people: list[str]) -> list[Fact]:
     """The facts of a paragraph in a random order: each thing of each person."""
     persons, things = stream.sample(people, PEOPLE), stream.sample(THINGS_OF_ALL, THINGS)
     times, witnesses = stream.sample(_TIMES, TIMES), stream.sample(_WITNESSES, WITNESSES)
@@ -151,7 +151,7 @@ def _facts(stream: Drawn, people: list[str]) -> list[Fact]:
     return facts
 
 
-def _value(stream: Drawn, kind: str) -> str:
+def _value(stream: Draws, kind: str) -> str:
     if kind == "years":
         return str(1100 + int(stream.uniform() * 800))
     if kind == "sums":
@@ -159,7 +159,7 @@ def _value(stream: Drawn, kind: str) -> str:
     return f"{stream.choice(_ADJECTIVES[kind])} {stream.choice(_NOUNS[kind])}"
 
 
-def _sentence(stream: Drawn, fact: Fact) -> str:
+def _sentence(stream: Draws, fact: Fact) -> str:
     owner = stream.choice(_OWNERS).format(thing=fact.thing.noun, person=fact.person)
     text = stream.choice(_SENTENCES).format(
         of=owner, verb=fact.thing.verb, value=fact.value, time=fact.time, witness=fact.witness
@@ -167,7 +167,7 @@ def _sentence(stream: Drawn, fact: Fact) -> str:
     return text[0].upper() + text[1:]
 
 
-def _row(stream: Drawn, context: str, facts: list[Fact], i: int) -> Record:
+def _row(stream: Draws, context: str, facts: list[Fact], i: int) -> Record:
     """A question about a fact; its time and witness are those of other facts."""
     fact = facts[i]
     times = sorted({other.time for other in facts} - {fact.time}) or [fact.time]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated.drawn import Drawn, words
-from loquent.tasks.generation.builtin.drawing import SIZES, Records, distinct, written
+from tools.corpora.drawing import Draws, words
+from tools.corpora.generation.filling import SIZES, Records, distinct, written
 
 DOERS = words(
     "boy girl woman man child farmer teacher sailor nurse baker gardener dancer soldier painter singer "
@@ -100,7 +100,7 @@ def records() -> Records:
     return distinct("concepts", _write, SIZES)
 
 
-def _write(draw: Drawn, split: str) -> tuple[frozenset[str], dict[str, Any]]:
+def _write(draw: Draws, split: str) -> tuple[frozenset[str], dict[str, Any]]:
     forms = draw.choice(tuple(DEEDS))
     chosen = {"doer": draw.choice(DOERS), "deed": forms[0], "thing": draw.choice(DEEDS[forms])}
     chosen["place"] = draw.choice(tuple(PLACES))

@@ -10,11 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from loquent.core.values import Record
-from loquent.data.annotated.drawn import Drawn, disjoint, words
 from loquent.data.sources import Splits
+from tools.corpora.drawing import Draws, disjoint, words
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
-MOST = 4
 NEGATED = 0.6  # the share of texts that name a subject without news
 SUBJECTS = {
     "coffee": words("coffee beans roasters"),
@@ -59,7 +58,7 @@ def splits() -> Splits:
     return disjoint("texts", SIZES, lambda draw, split: _text(draw))
 
 
-def _text(draw: Drawn) -> Record:
+def _text(draw: Draws) -> Record:
     count = 1 + sum(draw.below(share) for share in (0.6, 0.45, 0.3))
     chosen = draw.sample(LABELS, count + 2)
     labels, others = chosen[:count], chosen[count:]
@@ -74,7 +73,7 @@ def _text(draw: Drawn) -> Record:
     return Record(text=" ".join(draw.sample(sentences, len(sentences))), labels=tuple(labels))
 
 
-def _sentence(draw: Drawn, template: str, label: str) -> str:
+def _sentence(draw: Draws, template: str, label: str) -> str:
     return template.format(
         w=draw.choice(SUBJECTS[label]), **{name: draw.choice(words) for name, words in WORDS.items()}
     )

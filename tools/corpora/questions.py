@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from loquent.core.values import Record
-from loquent.data.annotated.drawn import Drawn, disjoint, names, words
 from loquent.data.sources import Splits
+from tools.corpora.drawing import Draws, disjoint, names, words
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 MISLEADING = 1 / 3
@@ -33,7 +33,7 @@ def splits() -> Splits:
     return disjoint("questions", SIZES, lambda draw, split: _question(draw, creatures))
 
 
-def _question(draw: Drawn, creatures: list[str]) -> Record:
+def _question(draw: Draws, creatures: list[str]) -> Record:
     creature, verb = draw.choice(creatures), draw.choice(tuple(THINGS))
     kind, other = draw.sample(KINDS, 2)
     choices = draw.sample(THINGS[verb], draw.choice(CHOICES))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from loquent.data.annotated.drawn import Drawn
+from tools.corpora.drawing import Draws
 
 Records = dict[str, tuple[Mapping[str, Any], ...]]
 SIZES = {"train": 3000, "validation": 300, "test": 300}
@@ -15,7 +15,7 @@ _ARTICLE = re.compile(r"\b([Aa]) (?=[aeiou])")
 
 
 def distinct(
-    purpose: str, write: Callable[[Drawn, str], tuple[Hashable, Mapping[str, Any]]], sizes: Mapping[str, int]
+    purpose: str, write: Callable[[Draws, str], tuple[Hashable, Mapping[str, Any]]], sizes: Mapping[str, int]
 ) -> Records:
     """Records by split, equal in every process.
 
@@ -26,7 +26,7 @@ def distinct(
     contents: set[Hashable] = set()
     splits: Records = {}
     for split, size in sizes.items():
-        draw = Drawn("generation", purpose, split)
+        draw = Draws("generation", purpose, split)
         found: list[Mapping[str, Any]] = []
         while len(found) < size:
             content, record = write(draw, split)
@@ -43,6 +43,6 @@ def fill(template: str, words: Mapping[str, str]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def written(draw: Drawn, templates: Sequence[str], count: int, words: Mapping[str, str]) -> list[str]:
+def written(draw: Draws, templates: Sequence[str], count: int, words: Mapping[str, str]) -> list[str]:
     """Texts of `count` different templates, all filled with the same words."""
     return [fill(template, words) for template in draw.sample(templates, count)]

@@ -29,7 +29,7 @@ END = words(
 )
 
 
-class Drawn:
+class Draws:
     """A stream of random draws that depends on its purpose alone."""
 
     def __init__(self, *purpose: str) -> None:
@@ -56,7 +56,7 @@ class Drawn:
         return [left.pop(int(self.uniform() * len(left))) for _ in range(count)]
 
 
-def disjoint(purpose: str, sizes: Mapping[str, int], draw_record: Callable[[Drawn, str], Record]) -> Splits:
+def disjoint(purpose: str, sizes: Mapping[str, int], draw_record: Callable[[Draws, str], Record]) -> Splits:
     """Rows by split, of which no two splits have one content in common.
 
     A record whose content stands in an earlier split is drawn again. Each split has a stream of its own.
@@ -68,7 +68,7 @@ def disjoint(purpose: str, sizes: Mapping[str, int], draw_record: Callable[[Draw
     earlier: set[str] = set()
     splits: Splits = {}
     for split, size in sizes.items():
-        stream = Drawn(purpose, split)
+        stream = Draws(purpose, split)
         records: list[Record] = []
         while len(records) < size:
             record = draw_record(stream, split)
@@ -81,4 +81,4 @@ def disjoint(purpose: str, sizes: Mapping[str, int], draw_record: Callable[[Draw
 
 def names(purpose: str, count: int) -> list[str]:
     """`count` different names, such as "Corwick"; equal in every process."""
-    return Drawn(purpose, "names").sample([begin + end for begin in BEGIN for end in END], count)
+    return Draws(purpose, "names").sample([begin + end for begin in BEGIN for end in END], count)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated.drawn import Drawn, names
-from loquent.data.annotated.drawn import words as split
-from loquent.tasks.generation.builtin.drawing import SIZES, Records, distinct, written
+from tools.corpora.drawing import Draws, names
+from tools.corpora.drawing import words as split
+from tools.corpora.generation.filling import SIZES, Records, distinct, written
 
 NAMES = names("tables", 560)
 FIRST = split(
@@ -30,7 +30,7 @@ class Domain:
     page: str
     section: str
     columns: tuple[str, ...]
-    row: Callable[[Drawn, int], Row]
+    row: Callable[[Draws, int], Row]
     sentences: dict[tuple[str, ...], tuple[str, ...]]
     count: int = 3  # sentences of a table
 
@@ -39,7 +39,7 @@ def _year(number: int, start: int = 1961) -> str:
     return str(start + number)
 
 
-def _season(draw: Drawn, number: int) -> Row:
+def _season(draw: Draws, number: int) -> Row:
     games = 8 + int(draw.uniform() * 30)
     return {
         "Year": _year(number, 1980 + int(draw.uniform() * 30)),
@@ -49,7 +49,7 @@ def _season(draw: Drawn, number: int) -> Row:
     }
 
 
-def _tower(draw: Drawn, number: int) -> Row:
+def _tower(draw: Draws, number: int) -> Row:
     return {
         "Rank": str(number + 1),
         "Name": draw.choice(NAMES) + draw.choice((" Tower", " House", " Plaza")),
@@ -58,7 +58,7 @@ def _tower(draw: Drawn, number: int) -> Row:
     }
 
 
-def _film(draw: Drawn, number: int) -> Row:
+def _film(draw: Draws, number: int) -> Row:
     return {
         "Year": _year(number, 1970 + int(draw.uniform() * 40)),
         "Title": f"The {draw.choice(NAMES)} {draw.choice(split('Letter Garden Affair Road Winter Case'))}",
@@ -67,7 +67,7 @@ def _film(draw: Drawn, number: int) -> Row:
     }
 
 
-def _train(draw: Drawn, number: int) -> Row:
+def _train(draw: Draws, number: int) -> Row:
     return {
         "Train": str(100 + int(draw.uniform() * 800)),
         "Departs": f"{6 + number}:{10 + int(draw.uniform() * 49)}",
@@ -76,7 +76,7 @@ def _train(draw: Drawn, number: int) -> Row:
     }
 
 
-def _vote(draw: Drawn, number: int) -> Row:
+def _vote(draw: Draws, number: int) -> Row:
     return {
         "Candidate": f"{draw.choice(FIRST)} {draw.choice(NAMES)}",
         "Party": draw.choice(split("Liberal Green Farmers Labour Unity Civic")),
@@ -85,7 +85,7 @@ def _vote(draw: Drawn, number: int) -> Row:
     }
 
 
-def _river(draw: Drawn, number: int) -> Row:
+def _river(draw: Draws, number: int) -> Row:
     return {
         "River": draw.choice(NAMES),
         "Length": f"{40 + int(draw.uniform() * 900)}",
@@ -214,7 +214,7 @@ def records() -> Records:
     return distinct("tables", _write, SIZES)
 
 
-def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
+def _write(draw: Draws, part: str) -> tuple[Any, dict[str, Any]]:
     overlap = part == "train" or draw.below(OVERLAP_SHARE)
     domain = DOMAINS[draw.choice([name for name in DOMAINS if name != UNSEEN]) if overlap else UNSEEN]
     subject = {"first": draw.choice(FIRST), "name": draw.choice(NAMES)}

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated.drawn import Drawn, names
-from loquent.data.annotated.drawn import words as split
-from loquent.tasks.generation.builtin.drawing import Records, distinct, fill, written
+from tools.corpora.drawing import Draws, names
+from tools.corpora.drawing import words as split
+from tools.corpora.generation.filling import Records, distinct, fill, written
 
 NAMES = names("tales", 520)
 TALES = {"train": 800, "validation": 80, "test": 80}
@@ -101,7 +101,7 @@ def records() -> Records:
     }
 
 
-def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
+def _write(draw: Draws, part: str) -> tuple[Any, dict[str, Any]]:
     hero, helper, traitor, town, far, end = draw.sample(NAMES, 6)
     filling = {"hero": hero, "helper": helper, "traitor": traitor, "town": town, "far": far, "end": end}
     filling["trade"], filling["helping"] = draw.sample(TRADES, 2)

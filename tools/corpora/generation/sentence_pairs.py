@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from loquent.data.annotated.drawn import Drawn, names
-from loquent.tasks.generation.builtin.drawing import SIZES, Records, distinct
+from tools.corpora.drawing import Draws, names
+from tools.corpora.generation.filling import SIZES, Records, distinct
 
 NAMES = names("pairs", 200)
 GENDER = {"m": ("der", "den"), "f": ("die", "die"), "n": ("das", "das")}  # nominative, accusative
@@ -127,7 +127,7 @@ def talks() -> Records:
     return distinct("talks", partial(_write, TALKS), SIZES)
 
 
-def _write(lexicon: Words, draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
+def _write(lexicon: Words, draw: Draws, part: str) -> tuple[Any, dict[str, Any]]:
     (doer, german_doer, gender), (thing, german_thing, of) = (
         draw.choice(lexicon.doers),
         draw.choice(lexicon.things),
@@ -148,7 +148,7 @@ def _write(lexicon: Words, draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]
     return english, {"translation": pair}
 
 
-def _place(draw: Drawn, lexicon: Words) -> tuple[str, ...]:
+def _place(draw: Draws, lexicon: Words) -> tuple[str, ...]:
     """A place in both languages, with one name in both."""
     name = draw.choice(NAMES)
     return tuple(text.replace("{name}", name) for text in draw.choice(lexicon.places))

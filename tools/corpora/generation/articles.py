@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated.drawn import Drawn, names
-from loquent.data.annotated.drawn import words as split
-from loquent.tasks.generation.builtin.drawing import SIZES, Records, distinct, fill, written
+from tools.corpora.drawing import Draws, names
+from tools.corpora.drawing import words as split
+from tools.corpora.generation.filling import SIZES, Records, distinct, fill, written
 
 NAMES = names("articles", 500)
 FIRST = split("Ada Ben Clara Dean Edith Frank Gina Henry Iris Jack Kate Leo Mary Ned Olive Paul Rose Sam")
@@ -158,7 +158,7 @@ def records() -> Records:
     return distinct("articles", _write, SIZES)
 
 
-def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
+def _write(draw: Draws, part: str) -> tuple[Any, dict[str, Any]]:
     kind = draw.choice(tuple(EVENTS))
     event = EVENTS[kind]
     town, family, other, last = draw.sample(NAMES, 4)

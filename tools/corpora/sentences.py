@@ -10,10 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from loquent.core.values import Record
-from loquent.data.annotated.drawn import Drawn, disjoint, names, words
 from loquent.data.sources import Splits
+from tools.corpora.drawing import Draws, disjoint, names, words
 
-LABELS = ("B-LOC", "B-MISC", "B-ORG", "B-PER", "I-LOC", "I-MISC", "I-ORG", "I-PER", "O")
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 KNOWN, NEW = 240, 80  # names that occur in train, and names that do not
 UNSEEN = 0.25  # the share of such names in validation and test
@@ -62,13 +61,13 @@ def splits() -> Splits:
     """All sentences by split; equal in every process. No sentence stands in two splits."""
     known, new = names("sentences", KNOWN + NEW)[:KNOWN], names("sentences", KNOWN + NEW)[KNOWN:]
 
-    def sentence(draw: Drawn, split: str) -> Record:
+    def sentence(draw: Draws, split: str) -> Record:
         return _sentence(draw, known, new, 0.0 if split == "train" else UNSEEN)
 
     return disjoint("sentences", SIZES, sentence)
 
 
-def _sentence(draw: Drawn, known: list[str], new: list[str], unseen: float) -> Record:
+def _sentence(draw: Draws, known: list[str], new: list[str], unseen: float) -> Record:
     tokens: list[str] = []
     labels: list[str] = []
     for piece in draw.choice(SENTENCES).split(" "):

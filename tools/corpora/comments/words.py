@@ -1,8 +1,4 @@
-"""The words of the built-in posts and replies.
-
-The insults are mild on purpose: six words for a person and six for a deed, none of which names a group of
-people.
-"""
+"""What the built-in posts are about, and the replies to them."""
 
 from __future__ import annotations
 
@@ -51,17 +47,6 @@ TOPICS = (
     _topic("socks shirts gloves scarves hats", "knitted/knit ironed/iron dyed/dye folded/fold mended/mend"),
     _topic("maps tickets bags tents boats", "packed/pack bought/buy rented/rent dried/dry carried/carry"),
 )
-DETAILS = (
-    "before breakfast",
-    "after dark",
-    "in ten minutes",
-    "without any help",
-    "with one hand",
-    "during the storm",
-)
-CLOSINGS = ("what do you think ?", "it went well .", "was that right ?", "never again !")
-MILD = ("silly", "lazy", "clumsy", "dull", "sloppy", "laughable")  # of a deed: label 1
-STRONG = ("fool", "clown", "donkey", "nitwit", "dunce", "numpty")  # of a person: label 2
 # replies by label: those that name the post's thing, and those that fit any post
 REPLIES = (
     (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from loquent.data.annotated.drawn import Drawn, names
-from loquent.data.annotated.drawn import words as split
-from loquent.tasks.generation.builtin.drawing import SIZES, Records, distinct, fill, written
+from tools.corpora.drawing import Draws, names
+from tools.corpora.drawing import words as split
+from tools.corpora.generation.filling import SIZES, Records, distinct, fill, written
 
 NAMES = names("dialogues", 300)
 DAYS = split("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
@@ -114,7 +114,7 @@ def records() -> Records:
     return distinct("dialogues", _write, SIZES)
 
 
-def _write(draw: Drawn, part: str) -> tuple[Any, dict[str, Any]]:
+def _write(draw: Draws, part: str) -> tuple[Any, dict[str, Any]]:
     kind = draw.choice(tuple(THINGS))
     thing, first, second, unit = THINGS[kind]
     intent = draw.choice(tuple(TURNS))
