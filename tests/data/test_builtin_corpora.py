@@ -1,6 +1,9 @@
 """The built-in corpora: their files, what makes them, and that making a task reads nothing else."""
 
 import lzma
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -49,6 +52,11 @@ ROWS = [
     ("generation", {"dataset": "totto"}, "b5d453e208b98070"),
     ("generation", {"dataset": "wmt16"}, "bf3713403282cb5d"),
 ]
+READERS = re.compile(  # what reads published files, and what makes pictures
+    r"loquent\.(data\.(readers|arrow|source_files)|data\.annotated\.(placed|conll|reuters|\w+_files)"
+    r"|tasks\.\w+\.(files|nlvr\b.*|pictures\b.*|sources\.(files|visdial|image_files))"
+    r"|tasks\.(wordle\.tweets|reading\.corpus\.(newsqa|squad))|tasks\.generation\.corpora\.(published|\w+_files))"
+)
 
 
 def test_every_shipped_file_has_a_hash_and_a_maker():
@@ -110,3 +118,27 @@ def test_built_in_rows_are_fixed(name, options, right):
     task = loquent.task(name, **options)
     rows = tuple((split, tuple((row.id, row.fields) for row in task.rows(split))) for split in SPLITS)
     assert digest(rows, 16) == right
+
+
+def test_making_built_in_tasks_imports_no_reader_and_no_picture():
+    """Nor does reading their rows, and playing."""
+    script = f"""
+import sys, loquent
+from loquent import Key
+for name, options, _ in {[*ROWS, ("generation", {}, ""), ("wordle", {}, "")]!r}:
+    task = loquent.task(name, **options)
+    step = task.start(task.rows("train")[0], Key(0))
+    task.act(step, "stop")
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found = done.stdout.split()
+    assert "loquent.data.corpora" in found
+    assert [name for name in found if READERS.fullmatch(name)] == []
+
+
+def test_the_search_for_readers_finds_them():
+    files = (file.relative_to(HOUSE).with_suffix("") for file in HOUSE.rglob("*.py"))
+    found = {name for file in files if READERS.fullmatch(name := ".".join(("loquent", *file.parts)))}
+    assert len(found) > 30
+    assert {"loquent.data.readers", "loquent.tasks.blocks.pictures.tiles"} <= found

@@ -16,7 +16,8 @@ import transformers
 from_pretrained(transformers.AutoConfig, "some/model", None, "config")
 """
 DATA = """
-from loquent.data.sources import Source, load
+from loquent.data.loading import load
+from loquent.data.sources import Source
 load(Source(kind="hub", name="some/data", revision="0" * 40))
 """
 

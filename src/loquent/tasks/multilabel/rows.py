@@ -12,7 +12,7 @@ from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data import content, corpora
-from loquent.data.annotated import placed, rows, texts
+from loquent.data.annotated import checks, rows, texts
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.errors import BadSetting
@@ -68,8 +68,8 @@ class Options(Labelled):
         Raises:
             ValueError: a field is invalid.
         """
-        text = placed.other_name(fields, ("text",), self.text_field)
-        return self._checked(fields, text, placed.other_name(fields, ("labels",), self.label_field))
+        text = checks.other_name(fields, ("text",), self.text_field)
+        return self._checked(fields, text, checks.other_name(fields, ("labels",), self.label_field))
 
     def read(self, record: Mapping[str, Any]) -> Record:
         """The checked fields of a record of the source; ValueError if invalid."""
@@ -97,9 +97,11 @@ def load(options: Options) -> Splits:
 @content.kept(16)
 def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
-    return placed.load(
-        options, texts.read, placed.restricted_to(options.read, options.labels), lambda: corpora.rows(BUILTIN)
-    )
+    if options.source == "builtin":
+        return corpora.rows(BUILTIN)
+    from loquent.data.annotated import placed, text_files
+
+    return placed.load(options, text_files.read, checks.restricted_to(options.read, options.labels))
 
 
 def labels(options: Options) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.data import content, corpora
-from loquent.data.annotated import placed, questions, rows
+from loquent.data.annotated import questions, rows
 from loquent.data.annotated.options import Annotated
 from loquent.data.sources import Splits
 
@@ -50,6 +50,8 @@ def load(options: Options) -> Splits:
 
     Errors are those of `data.annotated.placed.load`.
     """
-    return rows.limited(
-        placed.load(options, questions.read, options.check, lambda: corpora.rows(BUILTIN)), options.limit
-    )
+    if options.source == "builtin":
+        return rows.limited(corpora.rows(BUILTIN), options.limit)
+    from loquent.data.annotated import placed, question_files
+
+    return rows.limited(placed.load(options, question_files.read, options.check), options.limit)

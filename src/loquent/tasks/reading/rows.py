@@ -18,9 +18,9 @@ from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.sources import SPLITS, Splits, limited
 from loquent.errors import BadRow
-from loquent.tasks.reading.corpus import newsqa, squad, stopwords, tokens
+from loquent.tasks.reading.corpus import stopwords, tokens
 from loquent.tasks.reading.corpus.documents import document
-from loquent.tasks.reading.corpus.squad import Item
+from loquent.tasks.reading.corpus.items import Item
 from loquent.tasks.reading.corpus.tokens import Span
 from loquent.tasks.reading.options import BUILTIN, NEWSQA, SAMPLES, Options
 
@@ -133,6 +133,8 @@ def load(options: Options) -> Splits:
     elif options.source == SAMPLES:
         splits = _samples(options.samples)
     else:
+        from loquent.tasks.reading.corpus import newsqa, squad
+
         path = Path(options.path).expanduser()
         found = newsqa.splits(path, options.splitter) if options.source == NEWSQA else squad.splits(path)
         splits = {split: _rows(str(path), split, found[split]) for split in SPLITS if found.get(split)}

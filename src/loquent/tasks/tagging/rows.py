@@ -11,7 +11,7 @@ from typing import Any
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.data import content, corpora
-from loquent.data.annotated import placed, rows, sentences
+from loquent.data.annotated import checks, rows, sentences
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.errors import BadSetting
@@ -76,8 +76,8 @@ class Options(Labelled):
         Raises:
             ValueError: a field is invalid.
         """
-        token = placed.other_name(fields, ("tokens", "text"), self.token_field)
-        label = placed.other_name(fields, ("labels",), self.label_field)
+        token = checks.other_name(fields, ("tokens", "text"), self.token_field)
+        label = checks.other_name(fields, ("labels",), self.label_field)
         return sentences.check(
             fields, token_field=token, label_field=label, prefixes=self.prefixes, longest=self.max_tokens
         )
@@ -97,10 +97,12 @@ def load(options: Options) -> Splits:
 @content.kept(16)
 def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
-    read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)
-    return placed.load(
-        options, read, placed.restricted_to(options.read, options.labels), lambda: corpora.rows(BUILTIN)
-    )
+    if options.source == "builtin":
+        return corpora.rows(BUILTIN)
+    from loquent.data.annotated import placed, sentence_files
+
+    read = partial(sentence_files.read, token_field=options.token_field, label_field=options.label_field)
+    return placed.load(options, read, checks.restricted_to(options.read, options.labels))
 
 
 def labels(options: Options) -> tuple[str, ...]:
