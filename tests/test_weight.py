@@ -23,7 +23,7 @@ LIMITS = {
     "convert": 1_169,
     "corpora": 2_247,
     "core": 3_630,
-    "data": 2_915,
+    "data": 2_933,
     "datasets": 447,
     "door": 318,
     "features": 770,
@@ -39,7 +39,7 @@ LIMITS = {
     "rollout": 211,
     "statistics": 960,
     "study": 860,
-    "tasks": 11_899,
+    "tasks": 11_948,
     "training": 2_546,
 }
 NO_CODE = {

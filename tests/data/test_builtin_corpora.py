@@ -53,7 +53,7 @@ ROWS = [
     ("generation", {"dataset": "wmt16"}, "bf3713403282cb5d"),
 ]
 READERS = re.compile(  # what reads published files, and what makes pictures
-    r"loquent\.(data\.(readers|arrow|source_files)|data\.annotated\.(placed|conll|reuters|\w+_files)"
+    r"loquent\.(data\.(readers|arrow)|data\.annotated\.(placed|conll|reuters|\w+_files)"
     r"|tasks\.\w+\.(files|nlvr\b.*|pictures\b.*|sources\.(files|visdial|image_files))"
     r"|tasks\.(wordle\.tweets|reading\.corpus\.(newsqa|squad))|tasks\.generation\.corpora\.(published|\w+_files))"
 )

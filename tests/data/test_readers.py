@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loquent.data.columns import Columns
-from loquent.data.loading import load
 from loquent.data.readers import csv_rows, jsonl, reader, text_lines
-from loquent.data.sources import Source
+from loquent.data.sources import Source, load
 from loquent.errors import BadRow
 
 

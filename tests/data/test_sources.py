@@ -10,8 +10,7 @@ import pytest
 import loquent
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data.loading import fingerprint, load
-from loquent.data.sources import Source, draw_of, split_by_id
+from loquent.data.sources import Source, draw_of, fingerprint, load, split_by_id
 from loquent.errors import BadRow, BadSetting
 
 

@@ -16,8 +16,7 @@ import transformers
 from_pretrained(transformers.AutoConfig, "some/model", None, "config")
 """
 DATA = """
-from loquent.data.loading import load
-from loquent.data.sources import Source
+from loquent.data.sources import Source, load
 load(Source(kind="hub", name="some/data", revision="0" * 40))
 """
 

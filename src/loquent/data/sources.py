@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
-from loquent.data import duplicates
-from loquent.data.columns import Columns
-from loquent.errors import BadSetting
+from loquent.core.values import digest
+from loquent.data import content, duplicates
+from loquent.data.columns import Columns, Place
+from loquent.errors import BadRow, BadSetting, MissingExtra
+from loquent.machine.network import hub_or_cache
 
 Splits = dict[str, tuple[Row, ...]]
 
@@ -81,6 +86,38 @@ class Source:
     def columns(self) -> Columns:
         """The fields that make this source's records into rows."""
         return Columns(self.text_field, self.label_field, self.labels)
+
+
+@content.kept(16)
+def load(source: Source) -> Splits:
+    """The rows of a source by split; kept in the process while the files hold the same.
+
+    Their ids are stable, and unique within the source.
+
+    A hash of each row's id splits a single file (`split_by_id`). Where a source
+    has train and no validation, the same hash moves a fifth of train to validation. A split without rows is
+    absent. Rows that stand in two splits are reported with a `Remark`, or left out of the earlier one
+    (`drop_duplicates`).
+
+    Raises:
+        BadRow: a row is bad; names file and line.
+        BadSetting: there is nothing to read at the path or under the name.
+        MissingExtra: kind hub without the extra "hub".
+    """
+    if source.kind == "builtin":
+        return _builtin(source)
+    splits = _path(source) if source.kind == "path" else _hub(source)
+    splits = duplicates.checked(with_validation(splits), source.path or source.pinned, source.drop_duplicates)
+    return {split: splits[split] for split in SPLITS if splits.get(split)}
+
+
+def fingerprint(source: Source) -> str:
+    """A hash of all rows of a source, 16 hexadecimal digits, which a run records to identify its data."""
+    rows = tuple(
+        (split, digest(tuple((row.id, row.fields) for row in rows), 64))
+        for split, rows in load(source).items()
+    )
+    return digest(rows, 16)
 
 
 def draw_of(id: str) -> float:
@@ -156,3 +193,139 @@ def share(rows: Sequence[Row], part: float) -> tuple[Row, ...]:
         part: above 0 and at most 1.
     """
     return limited(tuple(rows), max(1, round(part * len(rows))))
+
+
+def _builtin(source: Source) -> Splits:
+    from loquent.data.reviews import reviews
+
+    if source != Source(labels=source.labels, drop_duplicates=source.drop_duplicates):
+        raise BadSetting(
+            "text_field or label_field is set for the built-in reviews, whose fields are text and "
+            "label; leave both settings at their defaults"
+        )
+    return reviews()
+
+
+def _path(source: Source) -> Splits:
+    from loquent.data.readers import FORMATS, is_imdb, reader
+
+    path = Path(source.path).expanduser()
+    if not path.is_file() and not path.is_dir():
+        raise BadSetting(f"path = {source.path!r}: there is no such file or folder")
+    if path.is_file():
+        return _file(path, source.columns)
+    if is_imdb(path):
+        return _imdb(path, source.columns)
+    files: dict[str, Path] = {}
+    for file in sorted(path.iterdir()):
+        split = ALIASES.get(file.name.split(".")[0].lower())
+        if split and reader(file) and file.is_file():
+            if split in files:
+                raise BadSetting(
+                    f"path = {source.path!r}: {files[split].name} and {file.name} both hold the "
+                    f"split {split!r}; keep one file per split"
+                )
+            files[split] = file
+    if not files:
+        raise BadSetting(
+            f"path = {source.path!r}: this folder holds no split; it must hold files named train, "
+            f"validation or test ({', '.join(FORMATS)}, also .gz), or the IMDB folders train/pos, "
+            "train/neg, test/pos, test/neg"
+        )
+    return {split: tuple(_rows(file, split, source.columns)) for split, file in files.items()}
+
+
+def _file(path: Path, columns: Columns) -> Splits:
+    return split_by_id(_rows(path, path.name.split(".")[0], columns))
+
+
+def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
+    """The rows of one file, with the ids PREFIX-LINE."""
+    from loquent.data.readers import FORMATS, reader
+
+    read = reader(path)
+    if read is None:
+        raise BadSetting(
+            f"{path}: no reader for this kind of file; its name must end in {', '.join(FORMATS)}, or "
+            "in one of these and .gz"
+        )
+    if read is FORMATS[".txt"]:
+        columns = Columns()  # a line has no field names: the whole line is the text
+    lines: list[int] = []
+
+    def with_places() -> Iterator[tuple[Place, Mapping[str, Any]]]:
+        for line, record in read(path):
+            lines.append(line)
+            yield (path, line), record
+
+    rows = columns.rows(with_places(), lambda i: f"{prefix}-{lines[i]}")
+    if not rows:
+        raise BadRow("the file has a header and no rows", file=path)
+    return rows
+
+
+def _imdb(path: Path, columns: Columns) -> Splits:
+    """The rows of the IMDB folders, ordered by a hash of their ids, which mixes the labels."""
+    from loquent.data.readers import imdb
+
+    splits: Splits = {}
+    for split in ("train", "test"):
+        if (path / split).is_dir():
+            records = list(imdb(path / split))
+            names = [f"{split}/{file.parent.name}/{file.stem}" for file, _ in records]
+            rows = Columns(labels=columns.labels).rows(
+                (((file, 1), record) for file, record in records), names.__getitem__
+            )
+            splits[split] = tuple(sorted(rows, key=lambda row: draw_of(row.id)))
+    return splits
+
+
+def tables(source: Source) -> dict[str, Any]:
+    """The tables of a hub source by split, in the library `datasets`' own type.
+
+    Raises:
+        MissingExtra: without the extra "hub". BadSetting: the dataset cannot be loaded, or has none of the
+            splits.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtra("a source of kind 'hub'", "hub") from error
+    missing = ""
+    try:
+        with borrowed(Key(0, ("hub",))), ExitStack() as stack:
+            if not Path(source.name).exists():
+                missing = stack.enter_context(hub_or_cache())
+            loaded = datasets.load_dataset(
+                source.name, source.subset or None, revision=source.revision or None
+            )
+    except Exception as error:  # the library raises many kinds: connection, format, missing configuration
+        why = (
+            f"{missing}; connect to the network, or name files on this machine with source.kind=path"
+            if missing
+            else f"{type(error).__name__}: {error}"
+        )
+        raise BadSetting(f"the hub source {source.pinned} cannot be loaded ({why})") from error
+    splits = {ALIASES[name]: rows for name, rows in loaded.items() if name in ALIASES}
+    if not splits:
+        raise BadSetting(
+            f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, "
+            "validation or test"
+        )
+    return splits
+
+
+def _hub(source: Source) -> Splits:
+    return {
+        split: _table(rows, f"{source.pinned}/{split}", split, source.columns)
+        for split, rows in tables(source).items()
+    }
+
+
+def _table(records: Iterable[Mapping[str, Any]], place: str, split: str, columns: Columns) -> tuple[Row, ...]:
+    rows = columns.rows(
+        (((place, number), record) for number, record in enumerate(records, 1)), lambda i: f"{split}-{i + 1}"
+    )
+    if not rows:
+        raise BadRow("this split is empty", file=place)
+    return tuple(rows)

@@ -17,8 +17,7 @@ from loquent.data.annotated.checks import BadItem, Check, Unlabelled, id_of
 from loquent.data.annotated.options import Annotated
 from loquent.data.columns import Place, Placed
 from loquent.data.readers import Fields
-from loquent.data.source_files import tables
-from loquent.data.sources import ALIASES, SPLITS, Source, Splits, split_by_id, with_validation
+from loquent.data.sources import ALIASES, SPLITS, Source, Splits, split_by_id, tables, with_validation
 from loquent.errors import BadRow, BadSetting
 
 # The records of a path by split; "" means that they have no split yet

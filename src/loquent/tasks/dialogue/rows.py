@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loquent.data import content, duplicates
 from loquent.data.sources import Splits, limited
-from loquent.tasks.dialogue.options import BUILTIN, Options
+from loquent.tasks.dialogue.game.options import BUILTIN, Options
 from loquent.tasks.dialogue.sources import builtin
 
 

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from loquent.core.spaces import AnyText, check_lengths
 from loquent.core.task import Observation, Task
-from loquent.tasks.dialogue.rules import TURNS
+from loquent.tasks.dialogue.game.rules import TURNS
 
 LONGEST_TEXT = 1 << 20  # characters
 

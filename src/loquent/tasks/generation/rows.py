@@ -10,8 +10,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data import content, duplicates
-from loquent.data.loading import load
-from loquent.data.sources import SPLITS, Source, Splits, limited
+from loquent.data.sources import SPLITS, Source, Splits, limited, load
 from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.tasks.generation.corpora import loading
 from loquent.tasks.generation.corpora.dataset import Form, Hub, check_prompt

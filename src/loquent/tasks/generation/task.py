@@ -67,7 +67,7 @@ class Generation(Task):
         Raises:
             UnknownName: the source has no such split.
             BadRow: a text is too short for a prompt.
-            BadRow, BadSetting, MissingExtra: as in `data.loading.load`.
+            BadRow, BadSetting, MissingExtra: as in `data.sources.load`.
         """
         if split not in self._rows:
             self._rows[split] = rows.rows(self.options, split)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from loquent.core.guards import opening
 from loquent.errors import BadSetting, MissingExtra
-from loquent.tasks.dialogue.protocol import MOST_NUMBERS
+from loquent.tasks.dialogue.game.protocol import MOST_NUMBERS
 from loquent.tasks.dialogue.sources.visdial import NAMES
 
 ADVICE = "write float arrays [dialogues, width] under the names images_train, images_val and images_test"

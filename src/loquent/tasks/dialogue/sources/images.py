@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from loquent.core.task import Row
 from loquent.data import content
 from loquent.errors import BadSetting
-from loquent.tasks.dialogue.options import BUILTIN, Options
-from loquent.tasks.dialogue.ranking import Pool
+from loquent.tasks.dialogue.game.options import BUILTIN, Options
+from loquent.tasks.dialogue.game.ranking import Pool
 from loquent.tasks.dialogue.sources import builtin
 
 SCALED = 1e-3  # features whose length differs from 1 by less are scaled already

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.data.columns import Placed
-from loquent.data.source_files import tables
-from loquent.data.sources import Source
+from loquent.data.sources import Source, tables
 from loquent.errors import BadSetting
 from loquent.tasks.generation.corpora import (
     dialogue_files,

@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect
 from loquent.core.agent import make
 from loquent.core.task import Task
 from loquent.errors import BadRow, BadSetting, LoquentError
-from loquent.tasks.dialogue import protocol
-from loquent.tasks.dialogue.serving import Seats
+from loquent.tasks.dialogue.game import protocol
+from loquent.tasks.dialogue.serving.seats import Seats
 from loquent.tasks.dialogue.task import Dialogue
 
 MOST_BYTES = 4 << 20  # of a request

@@ -13,11 +13,12 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadRow, BadSetting, BrokenAgent
-from loquent.tasks.dialogue import protocol, rows
-from loquent.tasks.dialogue.lookup import Lookup
+from loquent.tasks.dialogue import rows
+from loquent.tasks.dialogue.game import protocol
 from loquent.tasks.dialogue.players.remote import Remote
 from loquent.tasks.dialogue.players.seats import Player
 from loquent.tasks.dialogue.players.truthful import DISTANCE, PERCENTILE, Judge
+from loquent.tasks.dialogue.serving.lookup import Lookup
 from loquent.tasks.dialogue.state import ANSWERING, ASKING, State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE, Dialogue
 

@@ -8,7 +8,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.core.values import Record
 from loquent.data import duplicates
 from loquent.errors import BadSetting
-from loquent.tasks.dialogue import rules
+from loquent.tasks.dialogue.game import rules
 
 BUILTIN, VISDIAL = "builtin", "visdial"
 ENV_STOPS, AGENT_STOPS, TEN_TURNS = "env_stops", "agent_stops", "10_stop"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadRow
-from loquent.tasks.dialogue.rules import MOST_CHARACTERS
+from loquent.tasks.dialogue.game.rules import MOST_CHARACTERS
 
 ANSWER, QUESTION = "fetch_a_bot_response", "fetch_q_bot_response"
 REWARD, RANK = "fetch_reward", "fetch_reward_rank"
