@@ -32,6 +32,7 @@ class Recorded:
     numbers: list[list[list[int]]] = field(default_factory=list)
     texts: list[list[list[str]]] = field(default_factory=list)
 
+
 SENTENCES = 25  # of a built-in paragraph
 
 
