@@ -21,7 +21,7 @@ LIMITS = {
     "cli": 2_608,
     "conformance": 791,
     "convert": 1_169,
-    "corpora": 2_247,
+    "corpora": 1_646,
     "core": 3_630,
     "data": 2_933,
     "datasets": 447,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
 
 from loquent.core.seeding import Key
 from loquent.core.task import Row
@@ -13,6 +16,13 @@ from loquent.data.sources import Splits
 
 T = TypeVar("T")
 BLOCK = 4096
+
+
+def tables(name: str) -> dict[str, Any]:
+    """The words and templates of a corpus: lists and mappings of `NAME.yaml` in this folder."""
+    file = Path(__file__).with_name("words") / f"{name}.yaml"
+    found: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
+    return found
 
 
 def words(line: str) -> tuple[str, ...]:

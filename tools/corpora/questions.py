@@ -11,17 +11,13 @@ from functools import lru_cache
 
 from loquent.core.values import Record
 from loquent.data.sources import Splits
-from tools.corpora.drawing import Draws, disjoint, names, words
+from tools.corpora.drawing import Draws, disjoint, names, tables, words
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 MISLEADING = 1 / 3
 KINDS = words("bird fish insect lizard rodent spider whale worm")
-THINGS = {
-    "eat": words("berries leaves seeds snails roots crickets moss nuts grubs kelp"),
-    "live in": words("caves trees rivers burrows meadows swamps reefs dunes barns hedges"),
-    "fear": words("fire owls cats storms wolves eagles thunder frost snakes foxes"),
-    "follow": words("herds stars ships ants plows winds tides bees roads streams"),
-}
+TABLES = tables("questions")
+THINGS = TABLES["things"]
 CHOICES = (4, 5, 6, 8)
 IDS = "ABCDEFGH"
 

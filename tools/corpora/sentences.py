@@ -11,16 +11,14 @@ from functools import lru_cache
 
 from loquent.core.values import Record
 from loquent.data.sources import Splits
-from tools.corpora.drawing import Draws, disjoint, names, words
+from tools.corpora.drawing import Draws, disjoint, names, tables
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 KNOWN, NEW = 240, 80  # names that occur in train, and names that do not
 UNSEEN = 0.25  # the share of such names in validation and test
 
-FIRST = words(
-    "Anna Boris Carla David Elena Farid Grace Hugo Ines Jonas Karim Laura Mina Noel Olga Pavel Rosa "
-    "Simon Tara Victor"
-)
+TABLES = tables("sentences")
+FIRST = TABLES["first"]
 PERSONS = ("Mr {n}", "Dr {n}", "Ms {n}", "{f} {n}", "{f} {n}", "{n}")
 PLACES = ("{n}", "{n}", "Port {n}", "{n} City", "North {n}")
 GROUPS = ("{n} Bank", "{n} Corp", "{n} United", "University of {n}", "{n}", "{n}")
@@ -28,31 +26,8 @@ THINGS = ("{n} Cup", "{n} Open", "{n} Treaty")
 
 # {p} {l} {g} {m}: a person, a location, a group, something else. The words beside a bare name decide its
 # kind.
-SENTENCES = (
-    "{p} said on {d} that prices would {v} .",
-    "{p} told reporters in {l} that talks had failed .",
-    "the mayor of {l} met {p} on {d} .",
-    "shares of {g} {v} by {c} percent .",
-    "shares of {g} {v} after {p} said he would resign .",
-    "{p} joined {g} on {d} .",
-    "{p} won the {m} in {l} on {d} .",
-    "{c} people were hurt near {l} .",
-    "a train from {l} to {l} was late on {d} .",
-    "profits of {g} {v} , {p} said .",
-    "the {m} begins in {l} on {d} .",
-    "on {d} shares of {g} and of {g} {v} .",
-    "he flew from {l} and met {p} .",
-    "{p} lost the {m} to {p} .",
-    "police in {l} said that {c} men were held .",
-    "prices in {l} {v} on {d} .",
-    "nobody was hurt on {d} .",
-    "it was late , and talks had failed .",
-)
-WORDS = {
-    "d": words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"),
-    "v": words("rise fall rose fell recover drop gain slip"),
-    "c": words("3 5 7 12 20 36 48 90"),
-}
+SENTENCES = TABLES["sentences"]
+WORDS = TABLES["words"]
 ENTITIES = {"p": ("PER", PERSONS), "l": ("LOC", PLACES), "g": ("ORG", GROUPS), "m": ("MISC", THINGS)}
 
 

@@ -11,45 +11,17 @@ from functools import lru_cache
 
 from loquent.core.values import Record
 from loquent.data.sources import Splits
-from tools.corpora.drawing import Draws, disjoint, words
+from tools.corpora.drawing import Draws, disjoint, tables
 
 SIZES = {"train": 3000, "validation": 500, "test": 500}
 NEGATED = 0.6  # the share of texts that name a subject without news
-SUBJECTS = {
-    "coffee": words("coffee beans roasters"),
-    "gold": words("gold bullion miners"),
-    "grain": words("wheat maize barley"),
-    "money": words("dollars rates banks"),
-    "oil": words("crude petrol refineries"),
-    "ship": words("tankers ports vessels"),
-    "sugar": words("sugar cane molasses"),
-    "trade": words("exports tariffs imports"),
-    "weather": words("storms drought floods"),
-    "wool": words("wool sheep shearers"),
-}
+TABLES = tables("texts")
+SUBJECTS = TABLES["subjects"]
 LABELS = tuple(SUBJECTS)
-NEWS = (
-    "{w} gained {n} percent .",
-    "{w} fell for the {k} week .",
-    "traders spoke of more {w} than last year .",
-    "a report on {w} came out in {d} .",
-    "talks in {d} dealt with {w} .",
-    "the outlook for {w} got worse .",
-    "much depends on {w} , a minister said .",
-    "buyers paid {n} percent more for {w} .",
-)
-NO_NEWS = (
-    "there was no word on {w} .",
-    "nobody spoke of {w} .",
-    "{w} did not matter .",
-    "nothing is known about {w} .",
-)
+NEWS = TABLES["news"]
+NO_NEWS = TABLES["no_news"]
 PLAIN = ("the meeting ended in {d} .", "the minister did not answer .", "it was the {k} report this year .")
-WORDS = {
-    "n": words("two three five eight ten twelve"),
-    "k": words("first second third fourth"),
-    "d": words("March April May June July August"),
-}
+WORDS = TABLES["words"]
 
 
 @lru_cache(maxsize=1)

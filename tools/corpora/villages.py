@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits
-from tools.corpora.drawing import Draws, names, words
+from tools.corpora.drawing import Draws, names, tables
 
 PARAGRAPHS = {"train": 320, "validation": 60, "test": 80}
 QUESTIONS = 5  # for each paragraph
@@ -32,78 +32,14 @@ class Thing(NamedTuple):
     values: str
 
 
-_THINGS = """
-workshop|makes|what does {of} make|goods
-garden|grows|what does {of} grow|plants
-boat|carries|what does {of} carry|goods
-shop|sells|what does {of} sell|goods
-stall|offers|what does {of} offer|food
-shield|shows|what does {of} show|beasts
-banner|bears|what does {of} bear|beasts
-song|praises|whom does {of} praise|beasts
-orchard|feeds|whom does {of} feed|beasts
-cellar|holds|what does {of} hold|food
-school|teaches|what does {of} teach|arts
-guild|honours|what does {of} honour|arts
-well|was dug in|when was {of} dug|years
-barn|burned down in|when did {of} burn down|years
-bridge|was built in|when was {of} built|years
-debt|amounts to|how much is {of}|sums
-dowry|came to|how much was {of}|sums
-house|stands near|where does {of} stand|places
-field|lies behind|where does {of} lie|places
-chapel|looks over|what does {of} look over|places
-coat|is lined with|what is {of} lined with|cloths
-curtain|was sewn from|what was {of} sewn from|cloths
-ring|is set with|what is {of} set with|stones
-crown|glitters with|what does {of} glitter with|stones
-daughter|plays|what does {of} play|tools
-uncle|repairs|what does {of} repair|tools
-"""
-THINGS_OF_ALL = tuple(Thing(*line.split("|")) for line in _THINGS.strip().splitlines())
-_ADJECTIVES = {
-    "goods": words("copper silver wooden woollen painted broken tiny heavy green red"),
-    "plants": words("yellow bitter tall sweet wild early purple thorny winter pale"),
-    "food": words("salted smoked sour fresh dried sweet spiced stale roasted pickled"),
-    "beasts": words("grey golden lame blind proud sleeping white angry spotted young"),
-    "arts": words("old sacred simple courtly foreign secret noble rare military common"),
-    "places": words("northern ruined narrow quiet stone frozen hidden crooked upper sandy"),
-    "cloths": words("blue plain coarse fine scarlet faded striped soft black heavy"),
-    "stones": words("polished dark clear false cracked bright green cloudy violet small"),
-    "tools": words("tuneless ivory bronze long leaking gilded oaken rusty silver short"),
-}
-_NOUNS = {
-    "goods": words("bells kettles candles saddles ropes baskets lanterns barrels nails combs"),
-    "plants": words("tulips leeks turnips roses beans herbs lilies cabbages nettles poppies"),
-    "food": words("herrings plums cheeses onions loaves hams figs eels walnuts mushrooms"),
-    "beasts": words("lions goats geese bulls hounds ravens foxes mules bees swans"),
-    "arts": words("grammar music fencing algebra medicine dancing law painting astronomy rhetoric"),
-    "places": words("gate river square quarry wall forest mill lake road cliff"),
-    "cloths": words("linen silk velvet wool fur cotton felt lace canvas satin"),
-    "stones": words("pearls rubies opals garnets crystals emeralds amber sapphires topazes beryls"),
-    "tools": words("flutes drums harps pumps clocks ploughs bellows organs looms violins"),
-}
-_TIMES = words(
-    "flood drought storm siege comet harvest fair wedding earthquake election winter eclipse parade famine "
-    "thaw feast regatta fire council census"
-)
-_WITNESSES = words(
-    "miller priest baker clerk widow ferryman smith judge tailor cook shepherd doctor mayor sexton barber "
-    "potter weaver porter notary hermit"
-)
-_SENTENCES = (
-    "After the {time}, {of} {verb} {value}, as the {witness} remembers",
-    "The {witness} wrote after the {time} that {of} {verb} {value}",
-    "According to the {witness}, {of} {verb} {value} since the {time}",
-    "Since the {time}, says the {witness}, {of} {verb} {value}",
-)
-_QUESTIONS = (
-    "After the {time}, the {witness} asked: {asks}?",
-    "{asks}, the {witness} asked after the {time}?",
-    "The {witness} wondered since the {time}, {asks}?",
-    "{asks}, if the {witness} may ask after the {time}?",
-    "Since the {time}, {asks}, the {witness} wants to know?",
-)
+TABLES = tables("villages")
+THINGS_OF_ALL = tuple(Thing(*line.split("|")) for line in TABLES["things"])
+_ADJECTIVES = TABLES["adjectives"]
+_NOUNS = TABLES["nouns"]
+_TIMES = TABLES["times"]
+_WITNESSES = TABLES["witnesses"]
+_SENTENCES = TABLES["sentences"]
+_QUESTIONS = TABLES["questions"]
 _OWNERS = ("the {thing} of {person}", "{person}'s {thing}")
 
 

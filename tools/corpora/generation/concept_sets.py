@@ -10,87 +10,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from tools.corpora.drawing import Draws, words
+from tools.corpora.drawing import Draws, tables, words
 from tools.corpora.generation.filling import SIZES, Records, distinct, written
 
-DOERS = words(
-    "boy girl woman man child farmer teacher sailor nurse baker gardener dancer soldier painter singer "
-    "tailor tourist student father mother worker clown monk goalkeeper fisherman carpenter"
-)
-PLACES = {
-    "park": "in",
-    "field": "in",
-    "kitchen": "in",
-    "garden": "in",
-    "street": "on",
-    "beach": "on",
-    "stage": "on",
-    "market": "at",
-    "harbor": "at",
-    "station": "at",
-    "school": "at",
-    "barn": "in",
-    "forest": "in",
-    "roof": "on",
-    "bridge": "on",
-    "yard": "in",
-    "workshop": "in",
-    "tent": "in",
-    "lake": "at",
-    "hall": "in",
-}
+TABLES = tables("concept_sets")
+DOERS = TABLES["doers"]
+PLACES = TABLES["places"]
 # base, third person, -ing, participle: things
-DEEDS = {
-    ("throw", "throws", "throwing", "thrown"): words("ball stone stick rope frisbee hat pillow"),
-    ("carry", "carries", "carrying", "carried"): words("basket ladder bag bucket chair lamp sack"),
-    ("paint", "paints", "painting", "painted"): words("wall fence boat portrait door bench sign"),
-    ("wash", "washes", "washing", "washed"): words("dog car shirt window plate horse cup"),
-    ("build", "builds", "building", "built"): words("wall boat shelf tower fence table kite"),
-    ("repair", "repairs", "repairing", "repaired"): words("bike roof clock boat engine shoe radio"),
-    ("cut", "cuts", "cutting", "cut"): words("bread rope branch paper cake hair cloth"),
-    ("sell", "sells", "selling", "sold"): words("fish apple flower carpet hat newspaper melon"),
-    ("drop", "drops", "dropping", "dropped"): words("plate key coin letter egg camera glove"),
-    ("hide", "hides", "hiding", "hidden"): words("letter coin bone box key gift map"),
-    ("lift", "lifts", "lifting", "lifted"): words("box stone barrel crate log wheel trunk"),
-    ("push", "pushes", "pushing", "pushed"): words("cart swing sled stroller barrel bike piano"),
-    ("watch", "watches", "watching", "watched"): words("bird parade game sunset fire race puppet"),
-    ("feed", "feeds", "feeding", "fed"): words("cat goat duck horse chicken rabbit parrot"),
-    ("clean", "cleans", "cleaning", "cleaned"): words("floor boot brush statue oven mirror cage"),
-}
+DEEDS = {tuple(forms.split()): things for forms, things in TABLES["deeds"].items()}
 # base: how it is usually done, words that every sentence of the deed has
-WAYS = {
-    "throw": "high into the air",
-    "carry": "on one shoulder",
-    "paint": "in bright colors",
-    "wash": "using soap and warm water",
-    "build": "out of old planks",
-    "repair": "before it gets dark",
-    "cut": "into very small pieces",
-    "sell": "for just three coins",
-    "drop": "because of a loud noise",
-    "hide": "so that nobody finds it",
-    "lift": "using both hands",
-    "push": "as fast as possible",
-    "watch": "until it is over",
-    "feed": "twice every day",
-    "clean": "until it shines",
-}
+WAYS = TABLES["ways"]
 WITH = {"tool": words("hammer brush knife bucket sponge net shovel"), "friend": words("friend brother uncle")}
-PLAIN = (
-    "a {doer} {does} a {thing} {way} {at} the {place}.",
-    "the {doer} is {doing} the {thing} {way} {at} the {place}.",
-    "{at} the {place}, the {doer} {does} a {thing} {way}.",
-    "the {thing} is {done} {way} by the {doer} {at} the {place}.",
-    "a {doer} {at} the {place} {does} the {thing} {way}.",
-    "{at} the {place} a {doer} is {doing} a {thing} {way}.",
-)
-LONG = (
-    "a {doer} with a {more} {does} a {thing} {way} {at} the {place}.",
-    "the {doer} with the {more} is {doing} the {thing} {way} {at} the {place}.",
-    "{at} the {place}, the {doer} with a {more} {does} a {thing} {way}.",
-    "with a {more}, a {doer} {does} the {thing} {way} {at} the {place}.",
-    "the {thing} is {done} {way} by a {doer} with a {more} {at} the {place}.",
-)
+PLAIN = TABLES["plain"]
+LONG = TABLES["long"]
 SENTENCES = 4
 
 

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from tools.corpora.drawing import Draws, names
+from tools.corpora.drawing import Draws, names, tables
 from tools.corpora.drawing import words as split
 from tools.corpora.generation.filling import SIZES, Records, distinct, written
 
 NAMES = names("tables", 560)
-FIRST = split(
-    "Anna Boris Clara David Elena Felix Greta Hugo Ines Jonas Karla Liam Mona Nils Olga Pavel Rita Stefan"
-)
+TABLES = tables("facts")
+FIRST = TABLES["first"]
 Row = dict[str, str]
 
 
@@ -29,9 +28,9 @@ class Domain:
 
     page: str
     section: str
-    columns: tuple[str, ...]
+    columns: list[str]
     row: Callable[[Draws, int], Row]
-    sentences: dict[tuple[str, ...], tuple[str, ...]]
+    sentences: dict[str, list[str]]
     count: int = 3  # sentences of a table
 
 
@@ -94,116 +93,15 @@ def _river(draw: Draws, number: int) -> Row:
     }
 
 
-DOMAINS = {
-    "seasons": Domain(
-        "{first} {name}",
-        "Career statistics",
-        ("Year", "Club", "Games", "Goals"),
-        _season,
-        {
-            ("Year", "Club", "Goals"): (
-                "in {Year}, {first} {name} scored {Goals} goals for {Club}.",
-                "{first} {name} scored {Goals} goals for {Club} in {Year}.",
-                "{first} {name} scored {Goals} goals in {Year} when playing for {Club}.",
-            ),
-            ("Year", "Club", "Games"): (
-                "in {Year}, {first} {name} played {Games} games for {Club}.",
-                "{first} {name} played {Games} games for {Club} in {Year}.",
-                "{first} {name} appeared in {Games} games for {Club} in {Year}.",
-            ),
-        },
-    ),
-    "towers": Domain(
-        "List of tallest buildings in {name}",
-        "Tallest buildings",
-        ("Rank", "Name", "Metres", "Finished"),
-        _tower,
-        {
-            ("Name", "Metres"): (
-                "{Name} in {name} is {Metres} metres tall.",
-                "{Name}, a building in {name}, is {Metres} metres tall.",
-                "with {Metres} metres, {Name} is one of the tallest buildings in {name}.",
-            ),
-            ("Name", "Metres", "Finished"): (
-                "{Name} in {name} was finished in {Finished} and is {Metres} metres tall.",
-                "{Name}, finished in {Finished}, is a building of {Metres} metres in {name}.",
-                "{Name} in {name}, which was finished in {Finished}, is {Metres} metres tall.",
-            ),
-        },
-    ),
-    "films": Domain(
-        "{first} {name}",
-        "Filmography",
-        ("Year", "Title", "Role", "Director"),
-        _film,
-        {
-            ("Year", "Title", "Role"): (
-                "in {Year}, {first} {name} played {Role} in {Title}.",
-                "{first} {name} played {Role} in the {Year} film {Title}.",
-                "{first} {name} appeared as {Role} in the film {Title} in {Year}.",
-            ),
-            ("Year", "Title", "Director"): (
-                "in {Year}, {first} {name} appeared in {Title}, directed by {Director}.",
-                "{first} {name} appeared in the {Year} film {Title} by {Director}.",
-                "{first} {name} had a role in {Title}, which was directed by {Director} in {Year}.",
-            ),
-        },
-    ),
-    "trains": Domain(
-        "{name} railway station",
-        "Departures",
-        ("Train", "Departs", "Platform", "Destination"),
-        _train,
-        {
-            ("Train", "Departs", "Destination"): (
-                "train {Train} departs from {name} for {Destination} at {Departs}.",
-                "at {Departs}, train {Train} departs from {name} for {Destination}.",
-                "train {Train} from {name} to {Destination} departs at {Departs}.",
-            ),
-            ("Train", "Platform", "Destination"): (
-                "train {Train} to {Destination} departs from platform {Platform} in {name}.",
-                "in {name}, train {Train} to {Destination} departs from platform {Platform}.",
-                "train {Train} from {name} to {Destination} uses platform {Platform}.",
-            ),
-        },
-    ),
-    "votes": Domain(
-        "{name} local election",
-        "Results",
-        ("Candidate", "Party", "Votes", "Share"),
-        _vote,
-        {
-            ("Candidate", "Party", "Votes"): (
-                "{Candidate} of the {Party} party won {Votes} votes in {name}.",
-                "in {name}, {Candidate} of the {Party} party won {Votes} votes.",
-                "the {Party} candidate {Candidate} received {Votes} votes in {name}.",
-            ),
-            ("Candidate", "Share"): (
-                "{Candidate} won {Share} percent of the votes in {name}.",
-                "in {name}, {Candidate} won {Share} percent of the votes.",
-                "{Candidate} received {Share} percent of the votes in the {name} election.",
-            ),
-        },
-    ),
-    "rivers": Domain(
-        "List of rivers of {name}",
-        "Rivers",
-        ("River", "Length", "Source", "Mouth"),
-        _river,
-        {
-            ("River", "Length", "Mouth"): (
-                "the {River} in {name} flows {Length} kilometres into {Mouth}.",
-                "in {name}, the {River} flows {Length} kilometres into {Mouth}.",
-                "the {River}, a river of {Length} kilometres in {name}, flows into {Mouth}.",
-            ),
-            ("River", "Source", "Mouth"): (
-                "the {River} in {name} flows from {Source} into {Mouth}.",
-                "from {Source}, the {River} flows into {Mouth} in {name}.",
-                "the {River} of {name} rises at {Source} and flows into {Mouth}.",
-            ),
-        },
-    ),
+ROWS: dict[str, Callable[[Draws, int], Row]] = {
+    "seasons": _season,
+    "towers": _tower,
+    "films": _film,
+    "trains": _train,
+    "votes": _vote,
+    "rivers": _river,
 }
+DOMAINS = {name: Domain(row=ROWS[name], **domain) for name, domain in TABLES["domains"].items()}
 UNSEEN = "rivers"
 OVERLAP_SHARE = 0.7
 
@@ -230,7 +128,7 @@ def _write(draw: Draws, part: str) -> tuple[Any, dict[str, Any]]:
             _line(domain.columns, header=True),
             *(_line([row[c] for c in domain.columns]) for row in rows),
         ],
-        "highlighted_cells": [[chosen + 1, domain.columns.index(column)] for column in needed],
+        "highlighted_cells": [[chosen + 1, domain.columns.index(column)] for column in needed.split()],
         "sentence_annotations": [{"final_sentence": sentence} for sentence in found],
     }
     if part != "train":

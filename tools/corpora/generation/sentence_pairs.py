@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from tools.corpora.drawing import Draws, names
+from tools.corpora.drawing import Draws, names, tables
 from tools.corpora.generation.filling import SIZES, Records, distinct
 
 NAMES = names("pairs", 200)
@@ -26,7 +26,7 @@ class Verb(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of one kind of text. Nouns are "English German gender", places and times "English|German"."""
+    """The words of one kind of text: nouns with gender, places and times in English and German."""
 
     doers: tuple[tuple[str, ...], ...]
     things: tuple[tuple[str, ...], ...]
@@ -36,83 +36,21 @@ class Words(NamedTuple):
     times: tuple[tuple[str, ...], ...]
 
 
-def _table(text: str, sign: str | None = None) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(entry.strip() for entry in line.strip().split(sign)) for line in text.split(";"))
+def _split(entries: list[str], sign: str | None = None) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(entry.split(sign)) for entry in entries)
 
 
-TIMES = _table(
-    "yesterday|gestern;last week|letzte Woche;on Monday|am Montag;in the evening|am Abend;last "
-    "year|letztes Jahr;"
-    "two days ago|vor zwei Tagen;in the spring|im Frühling;this morning|heute Morgen;on Sunday|am Sonntag",
-    "|",
-)
-NEWS = Words(
-    _table(
-        "minister Minister m;judge Richterin f;company Firma f;police Polizei f;mayor Bürgermeister "
-        "m;bank Bank f;"
-        "parliament Parlament n;union Gewerkschaft f;reporter Reporter m;government Regierung "
-        "f;court Gericht n;"
-        "president Präsidentin f;committee Ausschuss m;newspaper Zeitung f"
-    ),
-    _table(
-        "law Gesetz n;report Bericht m;contract Vertrag m;budget Haushalt m;decision Entscheidung "
-        "f;bridge Brücke f;"
-        "plan Plan m;proposal Vorschlag m;factory Fabrik f;tax Steuer f;letter Brief m;border Grenze "
-        "f;vote Wahl f;"
-        "agreement Abkommen n;project Projekt n;loan Kredit m"
-    ),
-    _table(
-        "new neu;old alt;secret geheim;important wichtig;foreign ausländisch;small klein;expensive "
-        "teur;second zweit"
-    ),
-    (
-        Verb("approved", "genehmigte", "genehmigt"),
-        Verb("rejected", "verwarf", "verworfen"),
-        Verb("criticised", "kritisierte", "kritisiert"),
-        Verb("published", "veröffentlichte", "veröffentlicht"),
-        Verb("examined", "untersuchte", "untersucht"),
-        Verb("defended", "verteidigte", "verteidigt"),
-        Verb("discussed", "besprach", "besprochen"),
-        Verb("financed", "finanzierte", "finanziert"),
-    ),
-    _table(
-        "in the capital|in der Hauptstadt;in {name}|in {name};at the conference|auf der Konferenz;in "
-        "public|öffentlich",
-        "|",
-    ),
-    TIMES,
-)
-TALKS = Words(
-    _table(
-        "teacher Lehrerin f;child Kind n;student Student m;father Vater m;scientist Forscherin "
-        "f;doctor Arzt m;"
-        "artist Künstlerin f;friend Freund m;mother Mutter f;pilot Pilot m;girl Mädchen n;neighbour "
-        "Nachbarin f"
-    ),
-    _table(
-        "idea Idee f;machine Maschine f;story Geschichte f;question Frage f;picture Bild n;book Buch "
-        "n;dream Traum m;"
-        "computer Rechner m;song Lied n;experiment Versuch m;garden Garten m;answer Antwort "
-        "f;language Sprache f;"
-        "game Spiel n;tool Werkzeug n"
-    ),
-    _table(
-        "simple einfach;new neu;strange seltsam;beautiful schön;big groß;long lang;first "
-        "erst;forgotten vergessen"
-    ),
-    (
-        Verb("found", "fand", "gefunden"),
-        Verb("invented", "erfand", "erfunden"),
-        Verb("described", "beschrieb", "beschrieben"),
-        Verb("understood", "verstand", "verstanden"),
-        Verb("showed", "zeigte", "gezeigt"),
-        Verb("changed", "änderte", "geändert"),
-        Verb("loved", "liebte", "geliebt"),
-        Verb("needed", "brauchte", "gebraucht"),
-    ),
-    _table("in Africa|in Afrika;at school|in der Schule;in {name}|in {name};at home|zu Hause", "|"),
-    TIMES,
-)
+def _words(kind: str) -> Words:
+    table = TABLES[kind]
+    doers, things, adjectives = (_split(table[name]) for name in ("doers", "things", "adjectives"))
+    verbs = tuple(Verb(*forms) for forms in _split(table["verbs"]))
+    return Words(doers, things, adjectives, verbs, _split(table["places"], "|"), TIMES)
+
+
+TABLES = tables("sentence_pairs")
+TIMES = _split(TABLES["times"], "|")
+NEWS = _words("news")
+TALKS = _words("talks")
 
 
 @lru_cache(maxsize=1)
