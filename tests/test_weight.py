@@ -23,7 +23,7 @@ LIMITS = {
     "convert": 1_169,
     "corpora": 1_646,
     "core": 3_630,
-    "data": 2_933,
+    "data": 2_612,
     "datasets": 447,
     "door": 318,
     "features": 770,
