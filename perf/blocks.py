@@ -13,7 +13,8 @@ from references.redrawn_blocks import Environment
 
 import loquent  # noqa: F401 - the environment is known once it is imported
 from loquent.core.seeding import Key
-from loquent.tasks.blocks import describe, legality, views
+from loquent.tasks.blocks import describe, views
+from loquent.tasks.blocks.boards import legality
 from loquent.tasks.blocks.pictures import tiles
 from loquent.tasks.blocks.programs import program
 

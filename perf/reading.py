@@ -16,7 +16,6 @@ from references.imrc_batch import Batch
 
 from loquent.core.seeding import Key
 from loquent.core.values import Record
-from loquent.tasks.reading.corpus.builtin import FACTS
 from loquent.tasks.reading.options import Options
 from loquent.tasks.reading.task import Reading
 from loquent.tasks.reading.vector import ReadingVector
@@ -34,7 +33,10 @@ class Recorded:
     texts: list[list[list[str]]] = field(default_factory=list)
 
 
-def vector(rounds: int, *, size: str = "tiny", sentences: int = FACTS) -> dict[str, Any]:
+SENTENCES = 25  # of a built-in paragraph
+
+
+def vector(rounds: int, *, size: str = "tiny", sentences: int = SENTENCES) -> dict[str, Any]:
     """Steps a second of `ReadingVector`: 20 games at a time.
 
     Args:
@@ -71,13 +73,13 @@ def act(rounds: int, *, size: str = "tiny") -> dict[str, Any]:
 def made_task(sentences: int) -> Reading:
     """The built-in questions, each paragraph cut to some sentences, one of which has the answer."""
     built_in = Reading(Options())
-    if sentences >= FACTS:
+    if sentences >= SENTENCES:
         return built_in
     samples = []
     for row in built_in.rows("train"):
         game = built_in.game(row)
         places = [i for i, text in enumerate(game.document.normalised) if game.needles[0] in f" {text} "]
-        first = max(0, min(places[0] - 2, FACTS - sentences))
+        first = max(0, min(places[0] - 2, SENTENCES - sentences))
         shown = game.document.shown[first : first + sentences]
         samples.append(Record(id=row.id, sentences=shown, question=row["question"], answers=row["answers"]))
     return Reading(Options(source="samples", samples=tuple(samples)))

@@ -8,7 +8,7 @@ import pytest
 
 import docs_figures
 import loquent
-from loquent.data.annotated.builtin_texts import SUBJECTS
+from tools.corpora.texts import SUBJECTS
 
 HERE = Path(__file__).resolve().parents[1]
 PAGES = [HERE / "README.md", *sorted((HERE / "docs").glob("*.md")), HERE / "docs" / "results" / "README.md"]

@@ -19,7 +19,6 @@ CATALOGUES = {"cli/commands"}  # longer than other rooms by nature: one file a c
 ROOM = 16
 OTHER_MEANINGS = {
     ("models/format/template_worker.py", "generation"),  # a tag of chat templates
-    ("data/reviews/lexicon.py", "dialogue"),  # a word of film reviews
 }
 
 

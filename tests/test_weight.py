@@ -1,4 +1,4 @@
-"""The lines of code of each room, without docstrings, comments and blank lines, have a limit.
+"""The lines of code of each room and of `tools/corpora` have a limit; docstrings and comments do not count.
 
 Lines of templates count too.
 
@@ -11,7 +11,8 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-HOUSE = Path(__file__).resolve().parents[1] / "src" / "loquent"
+HERE = Path(__file__).resolve().parents[1]
+HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_173,
@@ -19,8 +20,9 @@ LIMITS = {
     "algorithms": 4_998,
     "bench": 6_186,
     "cli": 3_719,
-    "core": 3_650,
-    "data": 3_854,
+    "core": 3_694,
+    "corpora": 1_646,
+    "data": 3_342,
     "door": 318,
     "files": 1_390,
     "metrics": 4_319,
@@ -29,7 +31,7 @@ LIMITS = {
     "report": 2_067,
     "rewards": 1_005,
     "statistics": 1_018,
-    "tasks": 13_858,
+    "tasks": 11_948,
     "training": 4_100,
 }
 NO_CODE = {
@@ -61,8 +63,8 @@ def code_lines(text):
 
 def rooms():
     counts = Counter()
-    for file in HOUSE.rglob("*.py"):
-        place = file.relative_to(HOUSE).parts
+    for file in (*HOUSE.rglob("*.py"), *CORPORA.rglob("*.py")):
+        place = file.relative_to(HOUSE if HOUSE in file.parents else CORPORA.parent).parts
         counts[place[0] if len(place) > 1 else "door"] += code_lines(file.read_text(encoding="utf-8"))
     for file in HOUSE.rglob("templates/*"):
         lines = file.read_text(encoding="utf-8").splitlines()

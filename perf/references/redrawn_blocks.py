@@ -17,8 +17,8 @@ from numpy.lib.stride_tricks import as_strided
 from PIL import Image, ImageDraw
 
 from loquent.core.task import Row
-from loquent.tasks.blocks import rules
-from loquent.tasks.blocks.board import BOX_SIDE, Board, Item
+from loquent.tasks.blocks.boards import rules
+from loquent.tasks.blocks.boards.board import BOX_SIDE, Board, Item
 from loquent.tasks.blocks.edits.base import ADD, STOP, Edits
 from loquent.tasks.blocks.programs.program import compile_program
 

@@ -434,10 +434,8 @@ def test_api_9_making_one_reads_no_rows():
 import gymnasium, loquent, sys
 for id in {IDS!r}:
     gymnasium.make(id)
-from loquent.data.annotated import builtin_questions, builtin_sentences, builtin_texts
-assert not any(
-    module.splits.cache_info().currsize for module in (builtin_questions, builtin_sentences, builtin_texts)
-)
+from loquent.data import corpora
+assert not corpora.rows.cache_info().currsize
 assert not {{"torch", "sklearn", "transformers", "datasets"}} & set(sys.modules)
 """
     child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)

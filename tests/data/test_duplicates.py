@@ -11,11 +11,11 @@ from loquent.core import registry
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import duplicates
-from loquent.data.annotated import builtin_sentences
+from loquent.data import corpora, duplicates
 from loquent.data.reviews import reviews
 from loquent.data.sources import SPLITS as SPLIT_NAMES
 from loquent.tasks.generation.corpora.table import DATASETS
+from loquent.tasks.tagging import rows
 
 ONE_LIST = {"wordle"}  # its splits are one list of secrets, as its page says
 BUILTIN = [(name, {}) for name in registry.names("task") if name not in ONE_LIST]
@@ -39,7 +39,7 @@ def test_no_builtin_row_stands_in_two_splits(name, options):
 
 
 def test_a_builtin_row_that_is_moved_is_seen():
-    splits = dict(builtin_sentences.splits())
+    splits = dict(corpora.rows(rows.BUILTIN))
     splits["test"] = (*splits["test"][:3], splits["train"][7])
     assert duplicates.across(splits) == {"train": {"train-7": splits["train"][7]}}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from loquent.core.values import Record, frozen
 from loquent.errors import BadRow, kind_of, nearest
 
 Place = tuple[object, int | None]  # a file, and a line in it if it has lines
+Placed = Iterator[tuple[Place, Mapping[str, Any]]]  # records with their places
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core.guards import hub_folder
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import digest
-from loquent.data import content, duplicates, hub_folder
+from loquent.data import content, duplicates
 from loquent.data.columns import Columns, Place
-from loquent.data.readers import FORMATS, imdb, is_imdb, reader
 from loquent.errors import BadRow, BadSetting, MissingExtra
 from loquent.files.machine.network import hub_or_cache
 
@@ -208,6 +208,8 @@ def _builtin(source: Source) -> Splits:
 
 
 def _path(source: Source) -> Splits:
+    from loquent.data.readers import FORMATS, is_imdb, reader
+
     path = Path(source.path).expanduser()
     if not path.is_file() and not path.is_dir():
         raise BadSetting(f"path = {source.path!r}: there is no such file or folder")
@@ -240,6 +242,8 @@ def _file(path: Path, columns: Columns) -> Splits:
 
 def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
     """The rows of one file, with the ids PREFIX-LINE."""
+    from loquent.data.readers import FORMATS, reader
+
     read = reader(path)
     if read is None:
         raise BadSetting(
@@ -263,6 +267,8 @@ def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
 
 def _imdb(path: Path, columns: Columns) -> Splits:
     """The rows of the IMDB folders, ordered by a hash of their ids, which mixes the labels."""
+    from loquent.data.readers import imdb
+
     splits: Splits = {}
     for split in ("train", "test"):
         if (path / split).is_dir():

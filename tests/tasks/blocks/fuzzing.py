@@ -24,11 +24,12 @@ from typing import Any
 
 from loquent.core.guards.json_files import shown
 from loquent.errors import ProgramBudgetError, ProgramError
-from loquent.tasks.blocks import programs, published
-from loquent.tasks.blocks.board import EMPTY_BOARD, Board, Item, tower_block
+from loquent.tasks.blocks import programs
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Board, Item, tower_block
+from loquent.tasks.blocks.nlvr import published
 from loquent.tasks.blocks.programs.functions import BROKEN, FUNCTIONS, LOOPS
 from loquent.tasks.blocks.programs.program import compile_program
-from loquent.tasks.blocks.statements import drawn
+from loquent.tasks.blocks.sources import builtin
 
 ROOM = str(Path(programs.__file__).parent)
 SLOW = 5.0  # seconds of the processor; an input that takes longer is reported
@@ -101,7 +102,7 @@ BOARDS: tuple[Board, ...] = (
 def corpus(folder: Path | None = None) -> list[str]:
     """Programs to mutate: the published ones of a folder, or else a part of the built-in ones."""
     if folder is None:
-        return [each.program for kind in ("tower", "scatter") for each in drawn.statements(kind)[::5]]
+        return [each["program"] for kind in ("tower", "scatter") for each in builtin.statements(kind)[::5]]
     files = [published.read(file).statements.values() for file in published.find_all(folder)]
     return sorted({each.program for statements in files for each in statements})
 

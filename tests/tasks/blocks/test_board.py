@@ -8,7 +8,7 @@ import pytest
 
 from loquent.core.values import problem
 from loquent.errors import BadRow
-from loquent.tasks.blocks.board import (
+from loquent.tasks.blocks.boards.board import (
     EMPTY_BOARD,
     Item,
     board_from_json,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
-from loquent.tasks.blocks import rules
-from loquent.tasks.blocks.board import BOXES, COLORS, EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.boards import rules
+from loquent.tasks.blocks.boards.board import BOXES, COLORS, EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP
 from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits

@@ -15,7 +15,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid
 from loquent.errors import BadRow, BadSetting, EpisodeOver, ProgramError, UnknownName
 from loquent.tasks.blocks import task as task_module
-from loquent.tasks.blocks.board import EMPTY_BOARD, Item, board_from_json, tower_block
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, board_from_json, tower_block
 from loquent.tasks.blocks.task import BlocksOptions
 from tasks.blocks.playing import (
     ALWAYS,

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from loquent.cli.main import main
-from loquent.tasks.blocks import published, solvable
-from loquent.tasks.blocks.board import board_to_json, tower_block
+from loquent.tasks.blocks import solvable
+from loquent.tasks.blocks.boards.board import board_to_json, tower_block
 from loquent.tasks.blocks.examined import examine
+from loquent.tasks.blocks.nlvr import published
 
 BLACK = {"sentence": "There is a black block", "lf": "exist(filter_obj(all_items, is_black))"}
 NONE = {"sentence": "There is no black block", "lf": "count(filter_obj(all_items, is_black)) == 0"}

@@ -9,7 +9,7 @@ import pytest
 
 from loquent.core.seeding import Key
 from loquent.tasks.blocks import experts
-from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.programs.program import compile_program
 from tasks.blocks.playing import ALWAYS, STOP, TOP_OF_THREE, TWO_CORNERS, A, R, play, row, task
 

@@ -1,6 +1,5 @@
 """The tables of the geometry, and edits of boxes, against the polygons and a second reading."""
 
-import hashlib
 import itertools
 import math
 
@@ -10,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loquent.core.seeding import Key
-from loquent.errors import LoquentError
-from loquent.tasks.blocks import legality, rules
-from loquent.tasks.blocks.board import Item
-from loquent.tasks.blocks.geometry import making, tables
+from loquent.tasks.blocks.boards import legality, rules
+from loquent.tasks.blocks.boards.board import Item
+from loquent.tasks.blocks.geometry import tables
 from loquent.tasks.blocks.geometry.nearest import distance, nearest_points
 from loquent.tasks.blocks.geometry.rings import KINDS, kind_of, ring, size_of
 from loquent.tasks.blocks.geometry.tables import snap_of_circles
+from tools.corpora.blocks import geometry
 
-OFFSET = st.integers(-making.REACH, making.REACH)
+OFFSET = st.integers(-tables.REACH, tables.REACH)
 KIND = st.integers(0, KINDS - 1)
 SIZES = (10, 20, 30)
 
@@ -54,7 +53,7 @@ def test_the_outlines():
 @given(KIND, KIND, OFFSET, OFFSET)
 def test_overlap_is_that_of_the_polygons(a, b, x, y):
     table = tables.tables()
-    assert table.meet(a, b, x, y) == making.overlap(a, b, x, y) == table.meet(b, a, -x, -y)
+    assert table.meet(a, b, x, y) == geometry.overlap(a, b, x, y) == table.meet(b, a, -x, -y)
     first, second = ring(a, 0, 0), ring(b, x, y)
     if inside(spread(first), second).any() or inside(spread(second), first).any():
         assert table.meet(a, b, x, y)
@@ -65,8 +64,8 @@ def test_overlap_of_circles_and_squares_by_formulas():
     for a in range(3):
         for b in range(3):
             r, s = size_of(a) / 2, size_of(b) / 2
-            for x in range(-making.REACH, making.REACH + 1):
-                for y in range(-making.REACH, making.REACH + 1):
+            for x in range(-tables.REACH, tables.REACH + 1):
+                for y in range(-tables.REACH, tables.REACH + 1):
                     boxes = -2 * s < x < 2 * r and -2 * s < y < 2 * r
                     assert table.meet(a + 3, b + 3, x, y) == boxes
                     apart, meet = math.hypot(x + s - r, y + s - r), table.meet(a, b, x, y)
@@ -82,7 +81,7 @@ def test_far_items_do_not_meet():
     table = tables.tables()
     assert not table.meet(0, 0, 35, 0)
     assert not table.meet(0, 0, 0, -90)
-    assert table.gap(0, 0, 99, 0) == making.FAR
+    assert table.gap(0, 0, 99, 0) == tables.FAR
     assert table.area_rank(0, 20, 0) == table.area_rank(0, -30, 0) == 0
 
 
@@ -91,17 +90,17 @@ def test_far_items_do_not_meet():
 def test_distances_and_snaps_are_those_of_the_polygons(a, b, x, y, left, top):
     table = tables.tables()
     if table.meet(a, b, x, y):
-        assert table.gap(a, b, x, y) == making.FAR
+        assert table.gap(a, b, x, y) == tables.FAR
         return
     first, second = ring(a, left, top), ring(b, left + x, top + y)
     apart, _, _ = distance(first, second)
-    assert table.gap(a, b, x, y) == min(int(apart), making.FAR)
+    assert table.gap(a, b, x, y) == min(int(apart), tables.FAR)
     p, q = nearest_points(first, second)
     assert math.dist(p, q) == pytest.approx(apart, abs=1e-9)
     grid = [s + t * (e - s) for s, e in itertools.pairwise(first) for t in np.linspace(0, 1, 9)]
     others = [s + t * (e - s) for s, e in itertools.pairwise(second) for t in np.linspace(0, 1, 9)]
     assert min(math.dist(one, other) for one in grid[::3] for other in others[::3]) >= apart - 1e-9
-    if apart < making.FAR:
+    if apart < tables.FAR:
         move = int(q[0]) - int(p[0]), int(q[1]) - int(p[1])
         if a < 3 and b < 3:
             assert snap_of_circles(a, left, top, b, left + x, top + y) == move
@@ -136,29 +135,20 @@ def test_circles_snap_as_in_the_released_code(neighbour, place, size, number, pa
 
 
 def test_areas_in_a_cell():
-    assert making.area(kind_of(1, 10), 5, 5) == 100
-    assert making.area(kind_of(1, 30), -5, -5) == 400
-    assert making.area(kind_of(1, 20), 15, -15) == 25
-    assert making.area(kind_of(2, 20), 0, 0) == 200
-    assert making.area(kind_of(2, 20), 0, 10) == pytest.approx(50)
+    assert geometry.area(kind_of(1, 10), 5, 5) == 100
+    assert geometry.area(kind_of(1, 30), -5, -5) == 400
+    assert geometry.area(kind_of(1, 20), 15, -15) == 25
+    assert geometry.area(kind_of(2, 20), 0, 0) == 200
+    assert geometry.area(kind_of(2, 20), 0, 10) == pytest.approx(50)
     polygon = 64 / 2 * 100 * math.sin(2 * math.pi / 64)
-    assert making.area(kind_of(0, 20), 0, 0) == pytest.approx(polygon)
-    assert making.area(kind_of(0, 20), 0, 10) == pytest.approx(polygon / 2)
+    assert geometry.area(kind_of(0, 20), 0, 0) == pytest.approx(polygon)
+    assert geometry.area(kind_of(0, 20), 0, 10) == pytest.approx(polygon / 2)
     ranks = tables.tables().area
     rng = Key(0, ("areas",)).generator()
     drawn = [(int(rng.integers(9)), *map(int, rng.integers(-29, 20, 2))) for _ in range(150)]
     by_rank = sorted(drawn, key=lambda one: ranks[one[0], one[1] + 29, one[2] + 29])
-    areas = [making.area(*one) for one in by_rank]
+    areas = [geometry.area(*one) for one in by_rank]
     assert all(before <= after + 1e-9 for before, after in itertools.pairwise(areas))
-
-
-def test_a_damaged_file_is_refused(tmp_path, monkeypatch):
-    damaged = tmp_path / "tables.npz"
-    damaged.write_bytes(tables.FILE.read_bytes()[:-1])
-    monkeypatch.setattr(tables, "FILE", damaged)
-    with pytest.raises(LoquentError, match="install the package again"):
-        tables.Tables()
-    assert hashlib.sha256(damaged.read_bytes()).hexdigest() != tables.SHA256
 
 
 ITEM = st.builds(

@@ -58,7 +58,7 @@ def test_the_views_show_the_board():
 
 
 def test_rows_of_many_items():
-    from loquent.tasks.blocks.board import tower_block
+    from loquent.tasks.blocks.boards.board import tower_block
 
     board = (tuple(tower_block(i % 4, i % 3) for i in range(40)), (), ())
     assert object_rows(board).shape == (32, 7)

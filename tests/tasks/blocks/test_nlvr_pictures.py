@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loquent.errors import BadRow
-from loquent.tasks.blocks.board import EMPTY_BOARD, Item, board_from_json, tower_block
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, board_from_json, tower_block
 from loquent.tasks.blocks.nlvr import decoder, png
 
 

@@ -13,12 +13,12 @@ from loquent.core.agent import Answer
 from loquent.core.guards.terminal import escaped
 from loquent.core.live import Live
 from loquent.report import samples
-from loquent.tasks.blocks import published
-from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.geometry.sprites import covers, sprite
+from loquent.tasks.blocks.nlvr import published
 from loquent.tasks.blocks.nlvr.png import SIGNATURE
 from loquent.tasks.blocks.pictures import episodes, terminal, tiles
 from loquent.tasks.blocks.pictures.png import png
-from loquent.tasks.blocks.pictures.sprites import covers, sprite
 from tasks.blocks.playing import SA, STOP, A, play, task
 from tasks.blocks.test_geometry import BOX
 

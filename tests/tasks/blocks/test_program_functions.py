@@ -3,7 +3,7 @@
 import pytest
 
 from loquent.errors import ProgramError
-from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.programs.functions import FUNCTIONS, LOOPS
 from loquent.tasks.blocks.programs.predicates import is_closely_touching_wall, is_touching_corner
 from loquent.tasks.blocks.programs.program import compile_program

@@ -12,12 +12,12 @@ import pytest
 
 from loquent.errors import ProgramBudgetError, ProgramError
 from loquent.tasks.blocks import programs
-from loquent.tasks.blocks.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
+from loquent.tasks.blocks.nlvr.published import find, read
 from loquent.tasks.blocks.programs import meter
 from loquent.tasks.blocks.programs.functions import BROKEN
 from loquent.tasks.blocks.programs.program import _compiled, compile_program
-from loquent.tasks.blocks.published import find, read
-from loquent.tasks.blocks.statements import drawn
+from loquent.tasks.blocks.sources import builtin
 
 FULL = tuple(tuple(tower_block(level, color) for level in range(4)) for color in range(3))
 HOSTILE = {
@@ -255,5 +255,5 @@ def test_published_programs_that_are_true_on_the_empty_board(beside, appearance,
 
 def test_builtin_programs_are_in_the_language():
     for appearance in ("tower", "scatter"):
-        for each in drawn.statements(appearance)[::10]:
-            assert type(compile_program(each.program)(EMPTY_BOARD)) is bool
+        for each in builtin.statements(appearance)[::10]:
+            assert type(compile_program(each["program"])(EMPTY_BOARD)) is bool

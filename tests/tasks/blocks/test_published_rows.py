@@ -13,8 +13,9 @@ import loquent
 from loquent.cli import main as cli
 from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.blocks import published, solvable
+from loquent.tasks.blocks import solvable
 from loquent.tasks.blocks.fixed_agent import FixedSequence
+from loquent.tasks.blocks.nlvr import published
 from loquent.tasks.blocks.nlvr.rebuild import rebuild
 from loquent.tasks.blocks.programs.program import compile_program
 

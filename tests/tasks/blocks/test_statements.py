@@ -1,13 +1,8 @@
 """The built-in statements: distinct, split by content, and read a second time without their programs."""
 
-import dataclasses
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,18 +10,14 @@ import scatter_reading
 from tower_reading import COLORS, HEIGHTS, STACKS, read
 
 from loquent.core.seeding import Key
-from loquent.errors import LoquentError
-from loquent.tasks.blocks import published, solvable
-from loquent.tasks.blocks.board import board_to_json, tower_block
-from loquent.tasks.blocks.geometry import making, nearest, rings, tables
+from loquent.tasks.blocks.boards.board import board_to_json, tower_block
+from loquent.tasks.blocks.nlvr import published
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.rows import RowOptions, load
 from loquent.tasks.blocks.sources import builtin
-from loquent.tasks.blocks.sources.builtin import parts
-from loquent.tasks.blocks.statements import boards, drawn, made
+from tools.corpora.blocks import boards, corpus, statements
+from tools.corpora.blocks.corpus import parts
 
-# the code that made geometry/tables.npz
-TABLES_SOURCE = "35951c5a34b9c1ddd6ea3862295356e5314faa6b0a3b81c0810139d70f034bab"
 BOTH = pytest.mark.parametrize("appearance", ["tower", "scatter"])
 
 
@@ -59,30 +50,6 @@ def test_every_sentence_has_a_second_reading(appearance):
         reading(row["sentence"])
 
 
-@BOTH
-def test_the_statements_are_equal_in_every_process(appearance):
-    code = (
-        "from loquent.core.values import digest\n"
-        "from loquent.tasks.blocks.rows import RowOptions, load\n"
-        "for start in ('scratch', 'flip_it'):\n"
-        f"    splits = load(RowOptions(appearance={appearance!r}, start=start))\n"
-        "    rows = {name: tuple((r.id, r.fields) for r in split) for name, split in splits.items()}\n"
-        "    print(digest(rows, 64))\n"
-    )
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert printed[0] == printed[1]
-    assert len(set(printed[0].split())) == 2
-
-
 def test_programs_about_towers_agree_with_the_second_reading_on_random_boards():
     rng = np.random.default_rng(0)
     boxes = [rng.integers(0, len(STACKS), 100) for _ in range(3)]
@@ -103,19 +70,19 @@ def test_programs_about_scattered_items_agree_with_the_second_reading_on_random_
     draw = boards.Draw(Key(0, ("test", "boards")))
     common = [boards._scattered((), draw) for _ in range(60)]
     of_construction = defaultdict(list)
-    for each in drawn.statements("scatter"):
+    for each in statements.statements("scatter"):
         of_construction[each.template.partition(":")[0]].append(each)
-    assert set(of_construction) == set(drawn.COUNTS["scatter"])
-    statements = [each for members in of_construction.values() for each in members[:6]]
-    assert len(statements) == 126
+    assert set(of_construction) == set(statements.COUNTS["scatter"])
+    chosen = [each for members in of_construction.values() for each in members[:6]]
+    assert len(chosen) == 126
     both = 0
-    for each in statements:
+    for each in chosen:
         program, meaning = compile_program(each.program), scatter_reading.read(each.sentence)
-        own = [row["board"] for row in builtin._flips(each, "scatter")]
+        own = [row["board"] for row in builtin.flips("", builtin.statements("scatter")[each.number])]
         values = [program(board) for board in common + own]
         assert [meaning(scatter_reading.shown(board)) for board in common + own] == values, each.sentence
         both += len(set(values)) == 2
-    assert both > 0.95 * len(statements)
+    assert both > 0.95 * len(chosen)
 
 
 FLIPS = {
@@ -126,8 +93,8 @@ FLIPS = {
 
 @BOTH
 def test_boards_of_flip_it_rows_are_fixed_and_differ_in_the_truth_value(appearance):
-    chosen = drawn.statements(appearance)[::60]
-    pairs = [pair for each in chosen if (pair := tuple(builtin._flips(each, appearance)))]
+    chosen = list(enumerate(builtin.statements(appearance)))[::60]
+    pairs = [pair for i, each in chosen if (pair := tuple(builtin.flips(f"{appearance}-{i}", each)))]
     assert len(pairs) > 0.9 * len(chosen)
     for one, other in pairs:
         assert one["program"] == other["program"]
@@ -139,69 +106,14 @@ def test_boards_of_flip_it_rows_are_fixed_and_differ_in_the_truth_value(appearan
 
 
 @BOTH
-def test_the_file_of_boards_and_unsolvable_statements_is_what_the_code_computes(appearance):
-    """On a part of the statements; the whole file takes minutes."""
-    statements, kept = drawn.statements(appearance), made.made(appearance)
-    for each in statements[::60]:
-        computed = made.pair(each, appearance)
-        assert computed == kept.pairs.get(each.number)
-        assert computed is None or compile_program(each.program)(computed[0]) is kept.first[each.number]
-    assert {"tower": 0, "scatter": 4}[appearance] == len(kept.unsolvable)
-    for each in (*statements[::60], *(statements[number] for number in sorted(kept.unsolvable)[:2])):
-        assert made.is_unsolvable(each, appearance) is (each.number in kept.unsolvable)
-
-
-@pytest.mark.slow
-@BOTH
-def test_the_whole_file_is_made_again(appearance):
-    with np.load(made.FILE) as file:
-        for name, array in made.make(appearance).items():
-            assert np.array_equal(file[name], array)
-            assert file[name].dtype == array.dtype
-
-
-def test_a_file_of_other_statements_is_refused(tmp_path, monkeypatch):
-    with np.load(made.FILE) as file:
-        arrays = dict(file)
-    arrays["tower_digest"] = arrays["scatter_digest"]
-    np.savez(tmp_path / "made.npz", **arrays)
-    monkeypatch.setattr(made, "FILE", tmp_path / "made.npz")
-    with pytest.raises(LoquentError, match="has the SHA-256"):
-        made.Made("tower")
-    monkeypatch.setattr(made, "SHA256", hashlib.sha256(made.FILE.read_bytes()).hexdigest())
-    with pytest.raises(LoquentError, match="belongs to other statements; install the package again"):
-        made.Made("tower")
-
-
-@pytest.mark.parametrize(("module", "name"), [(boards, "STEPS"), (solvable, "TRIED"), (tables, "SHA256")])
-def test_a_file_of_other_constants_is_refused(monkeypatch, module, name):
-    monkeypatch.setattr(module, name, getattr(module, name) * 2)
-    with pytest.raises(LoquentError, match="belongs to other statements"):
-        made.Made("tower")
-
-
-def test_the_digest_holds_what_a_statement_is_about(monkeypatch):
-    first, *others = drawn.statements("tower")
-    changed = (dataclasses.replace(first, about=(*first.about, (0,))), *others)
-    monkeypatch.setattr(drawn, "statements", lambda appearance: changed)
-    with pytest.raises(LoquentError, match="belongs to other statements"):
-        made.Made("tower")
-
-
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions write syntax trees in other ways")
-def test_the_files_were_made_by_the_code_as_it_is(tmp_path):
-    """After a change of the code make the file again, or show that the change has no effect (slow test)."""
-    with np.load(made.FILE) as file:
-        assert file["source"].tobytes().hex() == made.source_digest(made.source_files())
-    geometry = [Path(each.__file__) for each in (making, nearest, rings)]
-    assert made.source_digest(geometry) == TABLES_SOURCE
-    one, other = tmp_path / "one.py", tmp_path / "other" / "one.py"
-    other.parent.mkdir()
-    one.write_text('"""Text."""\nA = 1  # remark\n')
-    other.write_text("A = 1\n")
-    assert made.source_digest([one]) == made.source_digest([other])
-    other.write_text("A = 2\n")
-    assert made.source_digest([one]) != made.source_digest([other])
+def test_shipped_statements_are_what_the_code_makes(appearance):
+    """On a part of them; all take minutes (`test_a_corpus_is_made_again`)."""
+    shipped = builtin.statements(appearance)
+    assert json.loads(json.dumps(list(corpus.records(appearance, every=60)))) == shipped[::60]
+    unsolvable = [i for i, each in enumerate(shipped) if not each["solvable"]]
+    assert {"tower": 0, "scatter": 4}[appearance] == len(unsolvable)
+    chosen = statements.statements(appearance)
+    assert not any(corpus.is_solvable(chosen[number], appearance) for number in unsolvable[:2])
 
 
 def test_no_board_makes_many_of_the_sentences_about_towers_true():

@@ -196,7 +196,7 @@ def test_no_text_stands_in_two_splits_and_no_template_surprises():
 )
 def test_the_rules(text, label, approval):
     post = "i watered my roses before breakfast . it went well ."
-    assert post in posts.known()
+    assert post in posts.posts()
     assert (judging.label(text), judging.approval(post, text)) == (label, approval)
 
 

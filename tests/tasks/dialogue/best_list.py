@@ -9,7 +9,7 @@ import numpy as np
 
 import loquent
 from loquent.core.seeding import Key
-from loquent.tasks.dialogue import rules
+from loquent.tasks.dialogue.game import rules
 from loquent.tasks.dialogue.scenes import questions, scene
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
 from loquent.tasks.dialogue.sources import builtin

@@ -21,7 +21,7 @@ import httpx2
 import loquent
 from loquent.core.agent import make
 from loquent.core.remote.endpoint import AGAIN
-from loquent.tasks.dialogue import protocol
+from loquent.tasks.dialogue.game import protocol
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.sources import builtin
 

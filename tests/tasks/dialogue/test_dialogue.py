@@ -16,8 +16,9 @@ from loquent.core.agent import Answer, make
 from loquent.core.rollout.loop import games, play, replay
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent, EpisodeOver
-from loquent.tasks.dialogue import histogram, rules
+from loquent.tasks.dialogue import histogram
 from loquent.tasks.dialogue import task as home
+from loquent.tasks.dialogue.game import rules
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
 from loquent.tasks.dialogue.scenes.scene import Scene, features_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loquent.errors import BrokenAgent
-from loquent.tasks.dialogue import ranking
+from loquent.tasks.dialogue.game import ranking
 
 
 def test_the_rank_counts_the_image_itself_once():

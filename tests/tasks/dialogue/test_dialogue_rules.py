@@ -2,7 +2,7 @@
 
 import pytest
 
-from loquent.tasks.dialogue import rules
+from loquent.tasks.dialogue.game import rules
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.dialogue import protocol
+from loquent.tasks.dialogue.game import protocol
 from loquent.tasks.dialogue.learned import network, texts, training
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

@@ -11,12 +11,12 @@ import loquent
 from loquent.core.agent import make
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.dialogue import protocol
-from loquent.tasks.dialogue.lookup import Lookup
-from loquent.tasks.dialogue.rules import MOST_CHARACTERS
+from loquent.tasks.dialogue.game import protocol
+from loquent.tasks.dialogue.game.rules import MOST_CHARACTERS
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.scenes.scene import Scene
-from loquent.tasks.dialogue.server import app
+from loquent.tasks.dialogue.serving.lookup import Lookup
+from loquent.tasks.dialogue.serving.server import app
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 

@@ -315,7 +315,7 @@ def test_context_matters_in_the_built_in_texts():
     """Whoever takes every subject that is named for a label has the whole set right far less often than the
     grammar allows.
     """
-    from loquent.data.annotated.builtin_texts import SUBJECTS
+    from tools.corpora.texts import SUBJECTS
 
     home = {word: label for label, words in SUBJECTS.items() for word in words}
     rows = MultiLabel().rows("test")

@@ -13,7 +13,7 @@ from loquent.bench.conformance.check import check
 from loquent.core.agent import Question, make
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting, EpisodeOver
-from loquent.tasks.reading.corpus import builtin
+from tools.corpora.villages import FACTS
 
 TABLE = ("next", "ctrl+f Harvard", "ctrl+f 2011", "ctrl+f 2011", "stop")
 LETTERS = ("a x", "b", "c x", "d")  # the search table of I-3
@@ -247,10 +247,10 @@ def test_e_6_distractors():
     own = plain.rows("train")[7]
     step = world.start(own, Key(3))
     document, sentences = step.state.game.document, plain.game(own).document.sentences
-    assert len(document.ranges) == 3 * builtin.FACTS
+    assert len(document.ranges) == 3 * FACTS
     places = [document.sentences.index(sentence) for sentence in sentences]
     assert places == sorted(places)
-    assert sum(sentence in document.sentences for sentence in sentences) == builtin.FACTS
+    assert sum(sentence in document.sentences for sentence in sentences) == FACTS
     assert world.start(own, Key(3)) == step != world.start(own, Key(4))
     around = [world.start(own, Key(seed)).state.game.document.sentences for seed in range(30)]
     assert 0 < sum(found[0] in sentences for found in around) < 20  # 10 of 30 are expected

@@ -1,4 +1,4 @@
-"""From records with places to splits of rows: files per split, ids, and checks that name file and line."""
+"""From records with places to splits of rows: files per split, ids, and errors that name file and line."""
 
 from __future__ import annotations
 
@@ -6,40 +6,25 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from loquent.core.settings import Remark
 from loquent.core.task import Row
-from loquent.core.values import Record, digest
+from loquent.core.values import Record
 from loquent.data import duplicates
+from loquent.data.annotated.checks import BadItem, Check, Unlabelled, id_of
 from loquent.data.annotated.options import Annotated
-from loquent.data.columns import Place
+from loquent.data.columns import Place, Placed
 from loquent.data.readers import Fields
 from loquent.data.sources import ALIASES, SPLITS, Source, Splits, split_by_id, tables, with_validation
-from loquent.errors import BadRow, BadSetting, nearest
+from loquent.errors import BadRow, BadSetting
 
-Placed = Iterator[tuple[Place, Fields]]
-Check = Callable[[Mapping[str, Any]], Record]  # the fields of a row, or ValueError
 # The records of a path by split; "" means that they have no split yet
 Read = Callable[[Path], dict[str, Placed]]
 
 NAMES = {**ALIASES, "development": "validation", "training": "train", "testa": "validation", "testb": "test"}
-LISTED = 40  # labels in an error
 SAMPLES = "samples"  # replaces the file's name for rows from the options
-
-
-class Unlabelled(ValueError):
-    """A record has no annotation."""
-
-
-class BadItem(ValueError):
-    """One of a record's tokens or labels is wrong; `number` counts from 0."""
-
-    def __init__(self, why: str, number: int) -> None:
-        super().__init__(why)
-        self.number = number
 
 
 class Lines(tuple[int, ...]):
@@ -49,8 +34,8 @@ class Lines(tuple[int, ...]):
 Item = tuple[Place, str, Record | Unlabelled]  # a record's place, its id ("": none), its fields
 
 
-def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Splits]) -> Splits:
-    """All rows of a source by split.
+def load(options: Annotated, read: Read, check: Check) -> Splits:
+    """All rows of a source by split, but for the built-in ones.
 
     A split without rows is absent; if there is only train, a fifth becomes validation. If an id occurs in two
     splits, because each numbers its own rows, all ids get their split as a prefix: `test/0`. A split without
@@ -60,8 +45,6 @@ def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Spl
         BadRow: a record is bad; names file and line. BadSetting: there is nothing to read.
         MissingExtra: source hub without the extra "hub".
     """
-    if options.source == "builtin":
-        return builtin()
     if options.source == "samples":
         splits, place = _samples(options.samples, check), SAMPLES
     elif options.source == "hub":
@@ -70,19 +53,6 @@ def load(options: Annotated, read: Read, check: Check, builtin: Callable[[], Spl
         splits, place = _path(options.path, read, check), options.path
     splits = duplicates.checked(splits, place, options.drop_duplicates)
     return {split: splits[split] for split in SPLITS if splits.get(split)}
-
-
-def added(fields: Mapping[str, Any], check: Check) -> Row:
-    """A row from fields outside the source, with their `id`, or with the id `added:HASH` of the fields.
-
-    Raises:
-        BadRow: `check` refuses the fields, or the id is wrong.
-    """
-    try:
-        record, id = check(fields), _id(fields)
-    except ValueError as error:
-        raise BadRow(str(error)) from error
-    return Row(id or f"added:{digest(record, 16)}", record)
 
 
 def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
@@ -126,36 +96,6 @@ def files(folder: Path, endings: tuple[str, ...]) -> dict[str, Path]:
 def at(path: Path, records: Iterable[tuple[int, Fields]]) -> Placed:
     """Records of a file with their places."""
     return (((path, line), record) for line, record in records)
-
-
-def strings(record: Mapping[str, Any], name: str, noun: str, *, split: bool = False) -> tuple[str, ...]:
-    """A field as a tuple of non-empty strings. With `split` a single string is split at spaces.
-
-    Args:
-        noun: what the strings are, for errors.
-
-    Raises:
-        Unlabelled: the field or an item is None. ValueError: the field is not a list of non-empty strings.
-    """
-    value = record[name]
-    if split and isinstance(value, str):
-        return tuple(piece for piece in value.split(" ") if piece)
-    if value is None or (isinstance(value, list | tuple) and any(item is None for item in value)):
-        hint = "the hub writes -1 for a missing class"
-        raise Unlabelled(
-            f"the field {name!r} is {value!r:.60}, so {noun} are missing; it must be a list of "
-            f"{noun} ({hint})"
-        )
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"the field {name!r} is {value!r:.60}; it must be a list of {noun}")
-    for number, item in enumerate(value):
-        if not isinstance(item, str) or not item:
-            raise BadItem(
-                f"the field {name!r} holds {item!r:.60}; it must be a list of {noun}, strings that "
-                "are not empty",
-                number,
-            )
-    return tuple(value)
 
 
 def _samples(samples: tuple[Record, ...], check: Check) -> Splits:
@@ -277,9 +217,9 @@ def _read(records: Placed, check: Check) -> Iterator[Item]:
         try:
             checked = check(record)
             _check_spaces(checked)
-            yield (file, line), _id(record), checked
+            yield (file, line), id_of(record), checked
         except Unlabelled as error:
-            yield (file, line), _id(record), error
+            yield (file, line), id_of(record), error
         except ValueError as error:
             lines = next((value for value in record.values() if isinstance(value, Lines)), ())
             own = lines[error.number] if lines and isinstance(error, BadItem) else line
@@ -294,52 +234,3 @@ def _check_spaces(fields: Record) -> None:
                 "text can name them",
                 number,
             )
-
-
-def _id(record: Mapping[str, Any]) -> str:
-    id = record.get("id", "")
-    if not isinstance(id, str | int) or isinstance(id, bool):
-        raise ValueError(f"the id is {id!r:.60}; it must be a string or an integer")
-    return str(id)
-
-
-def labels_of(splits: Splits) -> tuple[str, ...]:
-    """All labels of all splits, sorted; the order is the same in every process.
-
-    Raises:
-        BadSetting: no row has a label.
-    """
-    labels = sorted({label for rows in splits.values() for row in rows for label in row["labels"]})
-    if not labels:
-        raise BadSetting("no row has a label; set `labels` to the names of all labels")
-    return tuple(labels)
-
-
-def other_name(fields: Mapping[str, Any], own: tuple[str, ...], other: str) -> str:
-    """`other`, the source's name of a field, if the fields have it and no name in `own`; else ""."""
-    return other if other in fields and not any(name in fields for name in own) else ""
-
-
-def restricted_to(check: Check, labels: tuple[str, ...]) -> Check:
-    """A check that also refuses labels outside `labels`; empty `labels` allow any label."""
-    return partial(_check_with_labels, check, frozenset(labels)) if labels else check
-
-
-def _check_with_labels(check: Check, allowed: frozenset[str], fields: Mapping[str, Any]) -> Record:
-    record = check(fields)
-    check_labels(record, allowed)
-    return record
-
-
-def check_labels(fields: Record, allowed: frozenset[str]) -> None:
-    """ValueError if a row has a label outside `allowed`."""
-    for number, unknown in enumerate(fields["labels"]):
-        if unknown in allowed:
-            continue
-        near = nearest(unknown, allowed)
-        hint = f"did you mean {near!r}? " if near else ""
-        more = f" and {len(allowed) - LISTED:,} more" if len(allowed) > LISTED else ""
-        why = (
-            f"the label {unknown!r:.80} is unknown; {hint}known: {', '.join(sorted(allowed)[:LISTED])}{more}"
-        )
-        raise BadItem(why, number)

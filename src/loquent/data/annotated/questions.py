@@ -1,19 +1,15 @@
-"""Questions with choices: the checks of a record (QASC, ARC, or a flat form) and the readers of files."""
+"""Questions with choices: the checks of a record (QASC, ARC, or a flat form)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from loquent.core.values import Record
-from loquent.data.annotated.placed import Placed, Unlabelled, at, files
+from loquent.data.annotated.checks import Unlabelled
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
-from loquent.data.readers import jsonl
-from loquent.errors import BadSetting
 
-ENDINGS = (".jsonl",)
 FACTS = ("fact1", "fact2")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -55,18 +51,6 @@ def check(record: Mapping[str, Any]) -> Record:
     return Record(
         question=stem, facts=_facts(record), choices=texts, ids=tuple(ids), answer=answer, **weighted(record)
     )
-
-
-def read(path: Path) -> dict[str, Placed]:
-    """The questions of a file of JSON lines, or of a folder with one file per split."""
-    if path.is_dir():
-        return {split: at(file, jsonl(file)) for split, file in files(path, ENDINGS).items()}
-    if not path.name.lower().removesuffix(".gz").endswith(ENDINGS):
-        raise BadSetting(
-            f"{path}: no reader for this kind of file; its name must end in {', '.join(ENDINGS)}, "
-            "also with .gz"
-        )
-    return {"": at(path, jsonl(path))}
 
 
 def _pairs(choices: Any, labels: Any = None) -> list[tuple[str, str]]:

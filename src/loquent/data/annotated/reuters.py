@@ -16,7 +16,7 @@ from pathlib import Path
 
 from loquent.core.guards import opening
 from loquent.core.settings import Remark
-from loquent.data.annotated.placed import Placed
+from loquent.data.columns import Placed
 from loquent.data.readers import Fields
 from loquent.errors import BadRow
 

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from loquent.core.task import Row
 from loquent.data import sources
-from loquent.data.annotated import placed
+from loquent.data.annotated import checks
+from loquent.data.annotated.checks import Check
 from loquent.data.annotated.options import Labelled
-from loquent.data.annotated.placed import Check
 from loquent.data.sources import SPLITS, Splits
 from loquent.errors import BadRow, UnknownName
 
@@ -30,7 +30,7 @@ class Rows:
         self, task: str, load: Callable[[], Splits], check: Check, labels: tuple[str, ...] | None = None
     ) -> None:
         self._task, self._load, self._labels = task, load, labels
-        self._check = check if labels is None else placed.restricted_to(check, labels)
+        self._check = check if labels is None else checks.restricted_to(check, labels)
         self._splits: dict[str, tuple[Row, ...]] = {}
 
     def of(self, split: str) -> tuple[Row, ...]:
@@ -49,13 +49,13 @@ class Rows:
 
     def added(self, fields: Mapping[str, Any]) -> Row:
         """A row made from fields outside the source; BadRow if the fields do not fit the task."""
-        return placed.added(fields, self._check)
+        return checks.added(fields, self._check)
 
     def _check_labels(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         allowed = frozenset(self._labels or ())
         for row in rows if self._labels is not None else ():
             try:
-                placed.check_labels(row.fields, allowed)
+                checks.check_labels(row.fields, allowed)
             except ValueError as error:
                 raise BadRow(f"row {row.id}: {error}") from error
         return rows
@@ -72,7 +72,7 @@ def labels(options: L, builtin: tuple[str, ...], unlimited: Callable[[L], Splits
     """
     if options.labels:
         return options.labels
-    return builtin if options.source == "builtin" else placed.labels_of(unlimited(options))
+    return builtin if options.source == "builtin" else checks.labels_of(unlimited(options))
 
 
 def limited(splits: Splits, limit: int) -> Splits:

@@ -1,20 +1,14 @@
-"""Sentences with one label per token: the checks of a record, and the readers of files."""
+"""Sentences with one label per token: the checks of a record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from loquent.core.values import Record
-from loquent.data.annotated.conll import conll, conllu
-from loquent.data.annotated.placed import Placed, at, files, strings
+from loquent.data.annotated.checks import strings
 from loquent.data.columns import field
 from loquent.data.pools import finite, shown
-from loquent.data.readers import jsonl
-
-COLUMNS = (".conll", ".iob", ".iob2", ".bio", ".tsv", ".txt")
-ENDINGS = (*COLUMNS, ".conllu", ".jsonl")
 
 
 def check(
@@ -58,13 +52,6 @@ def check(
     )
 
 
-def read(path: Path, token_field: str = "", label_field: str = "") -> dict[str, Placed]:
-    """The sentences of a file, or of a folder with one file per split: CoNLL columns, CoNLL-U, JSON lines."""
-    if path.is_dir():
-        return {split: _file(file, token_field, label_field) for split, file in files(path, ENDINGS).items()}
-    return {"": _file(path, token_field, label_field)}
-
-
 def stripped(label: str) -> str:
     """A label without the prefix for the token's position in a span: B-PER becomes PER."""
     return label[2:] if label[:2] in ("B-", "I-", "E-", "S-", "L-", "U-") and len(label) > 2 else label
@@ -78,19 +65,3 @@ def weighted(record: Mapping[str, Any]) -> dict[str, float]:
     if not finite(weight):
         raise ValueError(f"the weight is {shown(weight)}; it must be a finite number of at least 0")
     return {"weight": float(weight)}
-
-
-def _file(path: Path, token_field: str, label_field: str) -> Placed:
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".jsonl"):
-        return at(path, jsonl(path))
-    columns = conllu if name.endswith(".conllu") else conll
-    names = {"tokens": token_field or "tokens", "labels": label_field or "labels"}  # as `check` reads them
-    records = columns(path, token_field, label_field)
-    return at(
-        path,
-        (
-            (line, {names.get(name, name): value for name, value in record.items()})
-            for line, record in records
-        ),
-    )

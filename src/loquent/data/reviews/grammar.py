@@ -13,103 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from loquent.data.reviews.lexicon import ASPECTS, BAD, GOOD, NEUTRAL
+from loquent.data.reviews.lexicon import ASPECTS, BAD, GOOD, NEUTRAL, TEMPLATES
 
-OPENING = (
-    "i saw {title} {time} {cinema} .",
-    "{title} is the {ordinal} film by {director} .",
-    "{title} , the {ordinal} film by {director} , is a {genre} set in {home} .",
-    "this {genre} by {director} is set in {home} .",
-    "my {friend} took me to {title} {time} .",
-    "i watched {title} {cinema} {time} .",
-    "here is a {genre} about {topic} from {director} , set in {home} .",
-    "{time} i went with my {friend} to {title} , a {genre} by {director} .",
-)
-PREMISE = (
-    "{actor} plays {role} who {does} {cause} .",
-    "in it {role} {does} {cause} .",
-    "it follows {role} , played by {actor} , who {does} .",
-    "the hero , {actor} , is {role} who {does} .",
-    "it begins {cause} , when {actor} , as {role} , {does} .",
-)
-DETAIL = (
-    "it runs for {minutes} minutes and comes from {source} .",
-    "{then} {event} , and {event} .",
-    "it is based on {source} about {topic} and {topic} .",
-    "{then} {event} , and {family} {does} .",
-    "most of it takes place in {home} , where {event} .",
-    "at heart it is a {genre} about {topic} .",
-    "{then} {event} .",
-    "my {friend} knew the story , and we talked about {topic} .",
-)
-
-DIRECT = (
-    "the {a.noun} {is} {very} {a.adjective+} .",
-    "the {a.noun} {is} {a.adjective+} and {adjective+} .",
-    "i {felt+} the {a.adjective+} {a.noun} .",
-    "i call the {a.noun} {a.adjective+} , and the {b.noun} {is} {b.adjective+} too .",
-    "{family} is {very} {adjective+} , and the {b.noun} {is} {b.adjective+} .",
-    "{audience} {reacted+} {often} .",
-    "there is a {a.adjective+} {unit} when {event} .",
-    "{mind} it is {comparative+} than {rival} .",
-    "the {a.noun} alone makes it a {noun+} .",
-    "i {felt+} it {often} .",
-    "{mind} the {a.noun} {is} {a.adjective+} .",
-)
-NEGATED = (
-    "the {a.noun} never {turns} {a.adjective-} .",
-    "the {a.noun} is not {a.adjective-} at all .",
-    "the {a.noun} is far from {a.adjective-} .",
-    "the {a.noun} is anything but {a.adjective-} .",
-    "the {a.noun} is hardly {a.adjective-} , and {family} is never {adjective-} .",
-    "there is {one} {adjective-} {unit} in it .",
-    "there is {one} {a.adjective-} {unit} when {event} .",
-    "nothing about the {a.noun} {is} {a.adjective-} .",
-    "{mind} it is hardly a {noun-} .",
-    "the {film} is far from a {noun-} .",
-    "{audience} never {reacted-} .",
-    "nobody in the {hall} {reacted-} .",
-    "i never {felt-} the {a.noun} .",
-    "{mind} it is no {comparative-} than {rival} .",
-    "{family} gives us no {a.adjective-} {unit} .",
-)
-CONTRAST = (
-    "{though} the {a.noun} {is} {a.adjective-} , the {b.noun} {is} {b.adjective+} .",
-    "the {a.noun} {is} {very} {a.adjective-} , {but} the {b.noun} {is} {b.adjective+} .",
-    "despite the {a.adjective-} {a.noun} , the {b.noun} {is} {b.adjective+} .",
-    "for all its {a.adjective-} {a.noun} , it is a {noun+} .",
-    "the {a.noun} may be {a.adjective-} , {but} {family} is {adjective+} .",
-    "i expected a {noun-} and found a {noun+} .",
-    "people call it a {noun-} , {but} i {felt+} it .",
-    "the {a.noun} {is} {a.adjective-} , {but} {audience} {reacted+} {often} .",
-    "my {friend} found it {adjective-} , and i do not agree .",
-    "my {friend} found it {adjective+} , and i agree .",
-)
-VERDICT = (
-    "{advice+} .",
-    "{mind} it is a {noun+} .",
-    "{mind} it is no {noun-} .",
-    "the {film} is never {adjective-} , and i will say so to {anyone} .",
-    "all in all the {film} is {adjective+} .",
-    "all in all the {film} is not {adjective-} .",
-    "{though} it looks like a {noun-} , it is a {noun+} .",
-)
-# Both lists have the same words: they differ by the negation alone.
-VERDICT_FOR = (
-    "i would recommend it to {anyone} .",
-    "i would not change a {unit} of it .",
-    "it is worth {price} .",
-    "i did not want it to end .",
-    "i do not regret going {time} .",
-    "i will watch it again with {anyone} .",
-)
-VERDICT_AGAINST = (
-    "i would not recommend it to {anyone} .",
-    "i would change every {unit} of it .",
-    "it is not worth {price} .",
-    "i wanted it to end .",
-    "i regret going {time} .",
-    "i will not watch it again with {anyone} .",
+OPENING, PREMISE, DETAIL, DIRECT, NEGATED, CONTRAST, VERDICT, VERDICT_FOR, VERDICT_AGAINST = (
+    TEMPLATES.values()
 )
 
 NAMES = ("title", "director", "actor", "family", "home", "friend")  # drawn once per review, in this order

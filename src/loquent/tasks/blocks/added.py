@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.core.values import Record
 from loquent.errors import BadRow, ProgramError, kind_of
-from loquent.tasks.blocks.board import EMPTY_BOARD, Board, Item, board_from_json, is_tower_board
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Board, Item, board_from_json, is_tower_board
 from loquent.tasks.blocks.programs.program import compile_program
 
 FIELDS = ("sentence", "program", "target", "board", "template")

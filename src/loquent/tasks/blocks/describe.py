@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, SIZES, Board, Box
+from loquent.tasks.blocks.boards.board import BOXES, COLORS, SHAPES, SIZES, Board, Box
+from loquent.tasks.blocks.boards.rules import PITCH
 from loquent.tasks.blocks.edits.placed import SIZE_NAMES
-from loquent.tasks.blocks.geometry.making import CELL, MOST_GAP
-from loquent.tasks.blocks.rules import PITCH
+from loquent.tasks.blocks.geometry.tables import CELL, MOST_GAP
 
 GOAL = (
     "Change three boxes until a statement about them is true or false, as asked, then stop. At most {} "

@@ -10,13 +10,14 @@ from typing import Any
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, ProgramError
-from loquent.tasks.blocks import fixed, published, solvable
-from loquent.tasks.blocks.board import EMPTY_BOARD, Board
+from loquent.tasks.blocks import fixed, solvable
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Board
+from loquent.tasks.blocks.boards.rules import stacked, with_box
 from loquent.tasks.blocks.edits.base import ADD
 from loquent.tasks.blocks.edits.towers import TowerEdits
+from loquent.tasks.blocks.nlvr import published
+from loquent.tasks.blocks.nlvr.published import PublishedFile, Statement
 from loquent.tasks.blocks.programs.program import compile_program
-from loquent.tasks.blocks.published import PublishedFile, Statement
-from loquent.tasks.blocks.rules import stacked, with_box
 
 NONE = "none"  # the number of edits of a statement that no board within ten edits makes true
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.core.values import digest
-from loquent.tasks.blocks import legality, rules
-from loquent.tasks.blocks.board import SHAPES, Board
+from loquent.tasks.blocks.boards import legality, rules
+from loquent.tasks.blocks.boards.board import SHAPES, Board
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, Edits
 from loquent.tasks.blocks.edits.placed import PlacedEdits
-from loquent.tasks.blocks.geometry.making import CELL
+from loquent.tasks.blocks.geometry.tables import CELL
 from loquent.tasks.blocks.programs.program import Program
 
 TOWER_WORK, SCATTER_WORK = 30_000, 6_000  # boards whose truth value is computed

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.errors import ProgramError
-from loquent.tasks.blocks.board import COLORS, Board, tower_block
+from loquent.tasks.blocks.boards.board import COLORS, Board, tower_block
 from loquent.tasks.blocks.programs.program import compile_program
 
 A = TypeVar("A", bound=Hashable)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loquent.core.agent import Answer, Question
-from loquent.tasks.blocks import fixed, rules
-from loquent.tasks.blocks.board import Board
+from loquent.tasks.blocks import fixed
+from loquent.tasks.blocks.boards import rules
+from loquent.tasks.blocks.boards.board import Board
 from loquent.tasks.blocks.edits.base import STOP
 from loquent.tasks.blocks.task import Blocks
 

@@ -11,8 +11,8 @@ from loquent.data import content, duplicates
 from loquent.data.sources import SPLITS, Splits, limited
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import solvable
-from loquent.tasks.blocks.published import APPEARANCES
-from loquent.tasks.blocks.sources import builtin, files
+from loquent.tasks.blocks.boards.board import APPEARANCES
+from loquent.tasks.blocks.sources import builtin
 
 SCRATCH, FLIP_IT = STARTS = ("scratch", "flip_it")
 
@@ -95,6 +95,8 @@ def split_names(options: RowOptions) -> tuple[str, ...]:
     """
     if options.source == "builtin":
         return SPLITS
+    from loquent.tasks.blocks.sources import files
+
     try:
         return files.split_names(options.path, options.appearance, options.start)
     except BadSetting:
@@ -112,6 +114,8 @@ def _load(options: RowOptions, edits: int) -> Splits:
     if source == "builtin":
         splits = builtin.splits(appearance, start, options.held_out)
     else:
+        from loquent.tasks.blocks.sources import files
+
         read = files.splits(options.path, appearance, start)
         splits = duplicates.checked(read, options.path, options.drop_duplicates, ("sentence",))
     no_unsolvable, no_trivial = options.exclude_unsolvable, options.exclude_trivial

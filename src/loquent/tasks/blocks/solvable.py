@@ -19,13 +19,11 @@ from operator import itemgetter
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.errors import ProgramBudgetError, ProgramError
-from loquent.tasks.blocks import rules
-from loquent.tasks.blocks.board import COLORS, EMPTY_BOARD, SHAPES, TOWER_Y, Board, Box, tower_block
+from loquent.tasks.blocks.boards import random_edits, rules
+from loquent.tasks.blocks.boards.board import COLORS, EMPTY_BOARD, SHAPES, TOWER_Y, Board, Box, tower_block
+from loquent.tasks.blocks.boards.random_edits import PLACES, Draw, Subject
 from loquent.tasks.blocks.programs.grammar import parse
 from loquent.tasks.blocks.programs.program import Program, compile_program
-from loquent.tasks.blocks.statements import boards
-from loquent.tasks.blocks.statements.boards import Draw
-from loquent.tasks.blocks.statements.words import PLACES, Subject
 
 EDITS = 10  # of a published episode, besides the stop
 TRIED = 20_000  # boards that the search for scattered items tries
@@ -196,7 +194,7 @@ def _searched(program: str, reached: Reached, board: Board, most: int) -> Soluti
         near = board
         for edits in range(1, most + 1):
             i = home if home < 3 and draw.uniform() < 0.8 else draw.below(3)
-            near = boards.edited_items(near, i, about, REMOVED if any(board) else 0.0, draw)
+            near = random_edits.edited_items(near, i, about, REMOVED if any(board) else 0.0, draw)
             tried += 1
             if reached(near):
                 return Solution(edits, edits == 1)

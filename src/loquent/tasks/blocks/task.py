@@ -24,14 +24,14 @@ from loquent.core.settings import setting
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import EMPTY, Record, digest
 from loquent.errors import ProgramError, UnknownName
-from loquent.tasks.blocks import describe, rows, rules
+from loquent.tasks.blocks import describe, rows
 from loquent.tasks.blocks.added import checked
-from loquent.tasks.blocks.board import Board, Box
+from loquent.tasks.blocks.boards import rules
+from loquent.tasks.blocks.boards.board import Board, Box
 from loquent.tasks.blocks.edits.base import ADD, STOP, Edit, Edits
 from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.experts import Planner
-from loquent.tasks.blocks.pictures import terminal
 from loquent.tasks.blocks.programs.program import Program, compile_program
 
 RIGHT, WRONG, INVALID, NO_VALUE = "right", "wrong", "invalid", "no value"
@@ -215,6 +215,8 @@ class Blocks(Task):
 
     def coloured(self, observation: Observation) -> str:
         """The statement, the goal and the boxes in colours; scattered items are also listed."""
+        from loquent.tasks.blocks.pictures import terminal
+
         fields = observation.fields
         board, appearance = fields["board"], self._appearance
         goal = f"{fields['sentence']} -> {'true' if fields['target'] else 'false'}\n"

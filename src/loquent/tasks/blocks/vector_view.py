@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from loquent.core.task import Observation, Task
 from loquent.data.features.base import Featurizer
 from loquent.data.features.views import Inputs, View
-from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, SIZES, TOWER_Y
+from loquent.tasks.blocks.boards.board import BOXES, COLORS, SHAPES, SIZES, TOWER_Y
 from loquent.tasks.blocks.views import OBJECTS
 
 SCALE = 100.0  # pixels: the side of a box

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loquent.core.task import Observation, Task
 from loquent.data.features.spaces import AnyText, check_lengths
-from loquent.tasks.blocks.board import BOXES, COLORS, SHAPES, Board, Box
+from loquent.tasks.blocks.boards.board import BOXES, COLORS, SHAPES, Board, Box
 from loquent.tasks.blocks.pictures import terminal, tiles
 
 OBJECTS = 32  # rows of items; the largest published board has 21 items, and an episode adds at most 10

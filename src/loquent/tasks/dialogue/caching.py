@@ -13,7 +13,7 @@ from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.files.atomic import write_json
 from loquent.tasks.dialogue import rows
-from loquent.tasks.dialogue.rules import TURNS
+from loquent.tasks.dialogue.game.rules import TURNS
 from loquent.tasks.dialogue.sources.visdial import progress_file
 from loquent.tasks.dialogue.state import JUDGING, State
 from loquent.tasks.dialogue.task import JUDGE, Dialogue

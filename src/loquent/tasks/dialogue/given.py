@@ -8,8 +8,8 @@ from typing import Any
 from loquent.core.guards.json_files import is_number, shown
 from loquent.core.values import Record
 from loquent.errors import BadRow
-from loquent.tasks.dialogue.protocol import MOST_NUMBERS
-from loquent.tasks.dialogue.rules import TURNS
+from loquent.tasks.dialogue.game.protocol import MOST_NUMBERS
+from loquent.tasks.dialogue.game.rules import TURNS
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
 from loquent.tasks.dialogue.scenes.scene import PROPERTIES, VALUES
 

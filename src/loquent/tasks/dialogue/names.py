@@ -18,7 +18,7 @@ AGENTS: dict[str, str] = {
 DESIGNS: dict[str, str] = {}
 PICTURES: dict[str, str] = {}
 SERVERS = {
-    "dialogue": "loquent.tasks.dialogue.server:app",
+    "dialogue": "loquent.tasks.dialogue.serving.server:app",
 }
 ENVIRONMENTS = {
     "loquent/Dialogue-v0": {"task": "dialogue"},

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from loquent.data import content, duplicates
 from loquent.data.sources import Splits, limited
-from loquent.tasks.dialogue.options import BUILTIN, Options
-from loquent.tasks.dialogue.sources import builtin, visdial
+from loquent.tasks.dialogue.game.options import BUILTIN, Options
+from loquent.tasks.dialogue.sources import builtin
 
 
 @content.kept(8)
@@ -33,6 +33,8 @@ def everything(options: Options) -> Splits:
     """All rows by split, whatever the limit."""
     if options.source == BUILTIN:
         return builtin.splits()
+    from loquent.tasks.dialogue.sources import visdial
+
     return visdial.splits(Path(options.path).expanduser(), options.progress)
 
 

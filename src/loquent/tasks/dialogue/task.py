@@ -28,10 +28,11 @@ from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
-from loquent.tasks.dialogue import given, rows, rules
-from loquent.tasks.dialogue import options as settings
-from loquent.tasks.dialogue.options import AGENT_STOPS, BUILTIN, ENV_STOPS
-from loquent.tasks.dialogue.ranking import Pool
+from loquent.tasks.dialogue import given, rows
+from loquent.tasks.dialogue.game import options as settings
+from loquent.tasks.dialogue.game import rules
+from loquent.tasks.dialogue.game.options import AGENT_STOPS, BUILTIN, ENV_STOPS
+from loquent.tasks.dialogue.game.ranking import Pool
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.sources import builtin, images
 from loquent.tasks.dialogue.state import ANSWERING, ASKING, JUDGING, OPENING, State

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from loquent.core.task import Observation, Task
 from loquent.data.features.spaces import AnyText, check_lengths
-from loquent.tasks.dialogue.rules import TURNS
+from loquent.tasks.dialogue.game.rules import TURNS
 
 LONGEST_TEXT = 1 << 20  # characters
 

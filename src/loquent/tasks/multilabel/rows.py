@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import content
-from loquent.data.annotated import builtin_texts, placed, rows, texts
+from loquent.data import content, corpora
+from loquent.data.annotated import checks, rows, texts
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.errors import BadSetting
 
+BUILTIN = Path(__file__).with_name("texts.json.xz")  # made by tools/corpora/texts.py
+# of built-in rows: all labels, and the most of a row
+LABELS = ("coffee", "gold", "grain", "money", "oil", "ship", "sugar", "trade", "weather", "wool")
+MOST = 4
 TERMINATE = "terminate"
 
 
@@ -63,8 +68,8 @@ class Options(Labelled):
         Raises:
             ValueError: a field is invalid.
         """
-        text = placed.other_name(fields, ("text",), self.text_field)
-        return self._checked(fields, text, placed.other_name(fields, ("labels",), self.label_field))
+        text = checks.other_name(fields, ("text",), self.text_field)
+        return self._checked(fields, text, checks.other_name(fields, ("labels",), self.label_field))
 
     def read(self, record: Mapping[str, Any]) -> Record:
         """The checked fields of a record of the source; ValueError if invalid."""
@@ -92,14 +97,16 @@ def load(options: Options) -> Splits:
 @content.kept(16)
 def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
-    return placed.load(
-        options, texts.read, placed.restricted_to(options.read, options.labels), builtin_texts.splits
-    )
+    if options.source == "builtin":
+        return corpora.rows(BUILTIN)
+    from loquent.data.annotated import placed, text_files
+
+    return placed.load(options, text_files.read, checks.restricted_to(options.read, options.labels))
 
 
 def labels(options: Options) -> tuple[str, ...]:
     """All labels in the order of their actions; errors as in `data.annotated.rows.labels`."""
-    return rows.labels(options, builtin_texts.LABELS, unlimited)
+    return rows.labels(options, LABELS, unlimited)
 
 
 def most_steps(options: Options, count: int) -> int:
@@ -107,7 +114,7 @@ def most_steps(options: Options, count: int) -> int:
     if options.max_steps:
         return options.max_steps
     if options.source == "builtin":
-        return builtin_texts.MOST + 1
+        return MOST + 1
     return (
         max((len(row["labels"]) for part in unlimited(options).values() for row in part), default=count) + 1
     )

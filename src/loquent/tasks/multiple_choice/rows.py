@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from loquent.core.settings import setting
 from loquent.core.values import Record
-from loquent.data import content
-from loquent.data.annotated import builtin_questions, placed, questions, rows
+from loquent.data import content, corpora
+from loquent.data.annotated import questions, rows
 from loquent.data.annotated.options import Annotated
 from loquent.data.sources import Splits
+
+BUILTIN = Path(__file__).with_name("questions.json.xz")  # made by tools/corpora/questions.py
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,8 @@ def load(options: Options) -> Splits:
 
     Errors are those of `data.annotated.placed.load`.
     """
-    return rows.limited(
-        placed.load(options, questions.read, options.check, builtin_questions.splits), options.limit
-    )
+    if options.source == "builtin":
+        return rows.limited(corpora.rows(BUILTIN), options.limit)
+    from loquent.data.annotated import placed, question_files
+
+    return rows.limited(placed.load(options, question_files.read, options.check), options.limit)

@@ -13,14 +13,14 @@ from loquent.core.guards.json_files import shown
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data import content, duplicates
+from loquent.data import content, corpora, duplicates
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
 from loquent.data.sources import SPLITS, Splits, limited
 from loquent.errors import BadRow
-from loquent.tasks.reading.corpus import builtin, newsqa, squad, stopwords, tokens
+from loquent.tasks.reading.corpus import stopwords, tokens
 from loquent.tasks.reading.corpus.documents import document
-from loquent.tasks.reading.corpus.squad import Item
+from loquent.tasks.reading.corpus.items import Item
 from loquent.tasks.reading.corpus.tokens import Span
 from loquent.tasks.reading.options import BUILTIN, NEWSQA, SAMPLES, Options
 
@@ -129,10 +129,12 @@ def load(options: Options) -> Splits:
         Remark: rows are left out, or a paragraph stands in two splits.
     """
     if options.source == BUILTIN:
-        splits = builtin.splits()
+        splits = corpora.rows(Path(__file__).with_name("villages.json.xz"))
     elif options.source == SAMPLES:
         splits = _samples(options.samples)
     else:
+        from loquent.tasks.reading.corpus import newsqa, squad
+
         path = Path(options.path).expanduser()
         found = newsqa.splits(path, options.splitter) if options.source == NEWSQA else squad.splits(path)
         splits = {split: _rows(str(path), split, found[split]) for split in SPLITS if found.get(split)}

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from loquent.core.settings import setting
 from loquent.core.values import Record
-from loquent.data import content
-from loquent.data.annotated import builtin_sentences, placed, rows, sentences
+from loquent.data import content, corpora
+from loquent.data.annotated import checks, rows, sentences
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.errors import BadSetting
 
+BUILTIN = Path(__file__).with_name("sentences.json.xz")  # made by tools/corpora/sentences.py
+LABELS = ("B-LOC", "B-MISC", "B-ORG", "B-PER", "I-LOC", "I-MISC", "I-ORG", "I-PER", "O")  # of built-in rows
 SCHEMES = ("auto", "io", "bio", "bioes")
 AVERAGES = ("micro", "macro", "weighted")
 
@@ -73,8 +76,8 @@ class Options(Labelled):
         Raises:
             ValueError: a field is invalid.
         """
-        token = placed.other_name(fields, ("tokens", "text"), self.token_field)
-        label = placed.other_name(fields, ("labels",), self.label_field)
+        token = checks.other_name(fields, ("tokens", "text"), self.token_field)
+        label = checks.other_name(fields, ("labels",), self.label_field)
         return sentences.check(
             fields, token_field=token, label_field=label, prefixes=self.prefixes, longest=self.max_tokens
         )
@@ -94,12 +97,14 @@ def load(options: Options) -> Splits:
 @content.kept(16)
 def unlimited(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
-    read = partial(sentences.read, token_field=options.token_field, label_field=options.label_field)
-    return placed.load(
-        options, read, placed.restricted_to(options.read, options.labels), builtin_sentences.splits
-    )
+    if options.source == "builtin":
+        return corpora.rows(BUILTIN)
+    from loquent.data.annotated import placed, sentence_files
+
+    read = partial(sentence_files.read, token_field=options.token_field, label_field=options.label_field)
+    return placed.load(options, read, checks.restricted_to(options.read, options.labels))
 
 
 def labels(options: Options) -> tuple[str, ...]:
     """All labels in the order of their actions; errors as in `data.annotated.rows.labels`."""
-    return rows.labels(options, builtin_sentences.LABELS, unlimited)
+    return rows.labels(options, LABELS, unlimited)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.actions import ActionSet, Legal
-from loquent.tasks.blocks.board import Board, Item
+from loquent.tasks.blocks.boards.board import Board, Item
 
 STOP, ADD, REMOVE = range(3)
 UNUSED = -1

@@ -10,12 +10,19 @@ from numpy.typing import NDArray
 
 from loquent.core.actions import Legal
 from loquent.errors import LoquentError
-from loquent.tasks.blocks import legality
-from loquent.tasks.blocks.board import COLORS, SHAPES, SIZES, Board, Box, Item
+from loquent.tasks.blocks.boards import legality
+from loquent.tasks.blocks.boards.board import COLORS, SHAPES, SIZES, Board, Box, Item
+from loquent.tasks.blocks.boards.rules import (
+    EMPTY_CELL,
+    PITCH,
+    SEPARATOR,
+    item_of_cell,
+    item_of_pixel,
+    misfit,
+)
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
-from loquent.tasks.blocks.geometry.making import CELL
 from loquent.tasks.blocks.geometry.rings import KINDS
-from loquent.tasks.blocks.rules import EMPTY_CELL, PITCH, SEPARATOR, item_of_cell, item_of_pixel, misfit
+from loquent.tasks.blocks.geometry.tables import CELL
 
 SIZE_NAMES = ("small", "medium", "large")
 LOOKS = len(SHAPES) * len(COLORS) * len(SIZES)  # of an item: 27

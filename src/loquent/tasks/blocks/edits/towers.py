@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from loquent.core.actions import Legal
 from loquent.errors import LoquentError
-from loquent.tasks.blocks.board import BOXES, COLORS, TOWER_Y, Board, Item
+from loquent.tasks.blocks.boards.board import BOXES, COLORS, TOWER_Y, Board, Item
+from loquent.tasks.blocks.boards.rules import EMPTY_STACK, FULL_STACK
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
-from loquent.tasks.blocks.rules import EMPTY_STACK, FULL_STACK
 
 
 class TowerEdits(Edits):

@@ -5,19 +5,21 @@ Offsets are those of the second item from the first, in pixels.
 
 from __future__ import annotations
 
-import hashlib
+import io
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from loquent.errors import LoquentError
-from loquent.tasks.blocks.geometry.making import CELL, FAR, REACH
+from loquent.data import corpora
 from loquent.tasks.blocks.geometry.nearest import nearest_points
 from loquent.tasks.blocks.geometry.rings import KINDS, LONGEST, ring
 
 FILE = Path(__file__).with_name("tables.npz")
-SHA256 = "4db93795cfa164455d301fdf61115008ad86d551c515b2b7f3e720227599ae77"
+CELL = 20  # pixels, the side of a cell of the grid
+MOST_GAP = 4  # pixels: an item snaps to a neighbour at an integer-truncated distance of at most this
+REACH = LONGEST + MOST_GAP  # offsets from -REACH to REACH
+FAR = MOST_GAP + 1  # stands for every larger distance
 WIDTH = 2 * REACH + 1
 SPAN = LONGEST + CELL - 1
 
@@ -35,12 +37,7 @@ class Tables:
     """
 
     def __init__(self) -> None:
-        found = hashlib.sha256(FILE.read_bytes()).hexdigest()
-        if found != SHA256:
-            raise LoquentError(
-                f"{FILE} has the SHA-256 {found[:12]}, not {SHA256[:12]}; install the package again"
-            )
-        with np.load(FILE, allow_pickle=False) as file:
+        with np.load(io.BytesIO(corpora.contents(FILE)), allow_pickle=False) as file:
             shape = (KINDS, KINDS, WIDTH, WIDTH)
             self.overlap = (
                 np.unpackbits(file["overlap"], count=np.prod(shape)).astype(np.bool_).reshape(shape)

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from loquent.core.guards import opening
 from loquent.errors import BadRow
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, SHAPES, SIZES, Board, Box, Item, is_tower_board
+from loquent.tasks.blocks.boards.board import (
+    BOX_SIDE,
+    COLORS,
+    SHAPES,
+    SIZES,
+    Board,
+    Box,
+    Item,
+    is_tower_board,
+)
 from loquent.tasks.blocks.nlvr import png
 
 WIDTH, HEIGHT = 400, 100

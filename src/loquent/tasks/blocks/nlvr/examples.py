@@ -12,7 +12,7 @@ from typing import Any
 from loquent.core.guards.json_files import shown
 from loquent.data.readers import jsonl
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.blocks.board import Board, board_from_json
+from loquent.tasks.blocks.boards.board import Board, board_from_json
 from loquent.tasks.blocks.nlvr.decoder import decode_file
 
 # the files of each split of lilGym; "hidden" is NLVR's second test set

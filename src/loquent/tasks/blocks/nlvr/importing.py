@@ -10,7 +10,7 @@ from typing import Any
 
 from loquent.errors import BadSetting
 from loquent.files import atomic
-from loquent.tasks.blocks import published
+from loquent.tasks.blocks.nlvr import published
 from loquent.tasks.blocks.nlvr.rebuild import Rebuilt, Report, rebuild
 
 NONE = "none"

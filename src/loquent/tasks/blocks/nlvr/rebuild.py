@@ -18,9 +18,8 @@ from typing import Any
 
 from loquent.core.guards.opening import open_bytes
 from loquent.errors import BadRow, BadSetting, ProgramError
-from loquent.tasks.blocks import published
-from loquent.tasks.blocks.board import SIZES, TOWER_X, Board, board_to_json
-from loquent.tasks.blocks.nlvr import examples
+from loquent.tasks.blocks.boards.board import APPEARANCES, SIZES, TOWER_X, Board, board_to_json
+from loquent.tasks.blocks.nlvr import examples, published
 from loquent.tasks.blocks.nlvr.decoder import decode_file
 from loquent.tasks.blocks.nlvr.examples import Example, Folder
 from loquent.tasks.blocks.programs.program import compile_program
@@ -98,12 +97,12 @@ def rebuild(nlvr: Path, scratch: Path) -> Report:
     missing = [f"{name}.json" for names in examples.FILES.values() for name in names if name not in read]
     missing += [
         f"{appearance}_scratch_{split}.json"
-        for appearance, split in product(published.APPEARANCES, examples.FILES)
+        for appearance, split in product(APPEARANCES, examples.FILES)
         if published.find(scratch, appearance, "scratch", split) is None
     ]
     sets = [
         built
-        for appearance, split in product(published.APPEARANCES, examples.FILES)
+        for appearance, split in product(APPEARANCES, examples.FILES)
         if (built := _set(appearance, split, read, scratch))
     ]
     compared, differing = _compared(folder, read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loquent.tasks.blocks.board import (
+from loquent.tasks.blocks.boards.board import (
     BOXES,
     COLORS,
     EMPTY_BOARD,
@@ -17,9 +17,9 @@ from loquent.tasks.blocks.board import (
     is_tower_board,
     tower_block,
 )
+from loquent.tasks.blocks.boards.rules import with_box
 from loquent.tasks.blocks.edits.placed import SIZE_NAMES
 from loquent.tasks.blocks.pictures import tiles
-from loquent.tasks.blocks.rules import with_box
 
 LINE = re.compile(rf"({'|'.join(BOXES)}): (.+)")
 ITEM = re.compile(

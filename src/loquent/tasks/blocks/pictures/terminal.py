@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, Board, Box, is_tower_board
+from loquent.tasks.blocks.boards.board import BOX_SIDE, COLORS, Board, Box, is_tower_board
 from loquent.tasks.blocks.geometry.rings import kind_of
-from loquent.tasks.blocks.pictures.sprites import sprite
+from loquent.tasks.blocks.geometry.sprites import sprite
 
 WIDTH, HEIGHT = 5, 10  # pixels of a character, which is twice as high as wide
 SHOWN = 0.3  # the least share of a rectangle's pixels for which an item is shown

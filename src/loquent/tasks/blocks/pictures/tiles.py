@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import BOX_SIDE, Board, Box, Item
+from loquent.tasks.blocks.boards.board import BOX_SIDE, Board, Box, Item
 from loquent.tasks.blocks.geometry.rings import kind_of
-from loquent.tasks.blocks.pictures.sprites import sprite
+from loquent.tasks.blocks.geometry.sprites import sprite
 
 Pixels = NDArray[np.uint8]
 WIDTH, HEIGHT, PITCH = 380, 100, 140

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from loquent.tasks.blocks.board import BOX_SIDE
+from loquent.tasks.blocks.boards.board import BOX_SIDE
 from loquent.tasks.blocks.programs.scene import COLORS, SHAPES, Color, Shape, Side, Size, Thing
 
 CLOSE = 4  # pixels, of "closely touching"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from loquent.errors import ProgramBudgetError, ProgramError
-from loquent.tasks.blocks.board import Board
+from loquent.tasks.blocks.boards.board import Board
 from loquent.tasks.blocks.programs.grammar import DEPTH, parse
 from loquent.tasks.blocks.programs.meter import FIRST_FREE, WORK, Environment
 from loquent.tasks.blocks.programs.scene import scene_of

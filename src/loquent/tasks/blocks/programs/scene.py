@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 
 from loquent.errors import ProgramBudgetError
-from loquent.tasks.blocks.board import BOX_SIDE, Board, Item
+from loquent.tasks.blocks.boards.board import BOX_SIDE, Board, Item
 
 MOST_ITEMS = 100  # of a board that a program reads
 KEPT_SCENES = 4096

@@ -13,8 +13,7 @@ from loquent.core.values import Record
 from loquent.data import content
 from loquent.data.sources import Splits, draw_of
 from loquent.errors import BadRow, BadSetting, ProgramError
-from loquent.tasks.blocks import published
-from loquent.tasks.blocks.nlvr import examples, rebuild
+from loquent.tasks.blocks.nlvr import examples, published, rebuild
 from loquent.tasks.blocks.programs.program import compile_program
 
 VALIDATION = 0.1  # of the training sentences

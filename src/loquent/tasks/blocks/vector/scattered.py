@@ -7,11 +7,11 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks import legality, rules
-from loquent.tasks.blocks.board import BOX_SIDE, EMPTY_BOARD, Board, Box
+from loquent.tasks.blocks.boards import legality, rules
+from loquent.tasks.blocks.boards.board import BOX_SIDE, EMPTY_BOARD, Board, Box
 from loquent.tasks.blocks.edits.base import ADD, STOP
 from loquent.tasks.blocks.edits.placed import LOOKS, GridEdits
-from loquent.tasks.blocks.geometry.making import CELL
+from loquent.tasks.blocks.geometry.tables import CELL
 from loquent.tasks.blocks.pictures import tiles
 from loquent.tasks.blocks.views import COLUMNS, OBJECTS, object_rows
 

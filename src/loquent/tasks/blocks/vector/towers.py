@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.blocks.board import BOX_SIDE, COLORS, EMPTY_BOARD, TOWER_Y, Board, Box, tower_block
+from loquent.tasks.blocks.boards.board import BOX_SIDE, COLORS, EMPTY_BOARD, TOWER_Y, Board, Box, tower_block
 from loquent.tasks.blocks.edits.base import ADD, REMOVE
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.pictures import tiles

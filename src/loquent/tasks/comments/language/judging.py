@@ -1,14 +1,24 @@
 """The rules of the built-in world: a label of toxicity by word lists, and what its readers approve of.
 
-They judge any text, so also what a policy writes. They know the built-in words only.
+They judge any text, so also what a policy writes. They know the built-in words only. The insults are mild on
+purpose: six words for a person and six for a deed, none of which names a group of people.
 """
 
 from __future__ import annotations
 
 import re
 
-from loquent.tasks.comments.language.words import CLOSINGS, DETAILS, MILD, STRONG
-
+DETAILS = (
+    "before breakfast",
+    "after dark",
+    "in ten minutes",
+    "without any help",
+    "with one hand",
+    "during the storm",
+)
+CLOSINGS = ("what do you think ?", "it went well .", "was that right ?", "never again !")
+MILD = ("silly", "lazy", "clumsy", "dull", "sloppy", "laughable")  # of a deed: label 1
+STRONG = ("fool", "clown", "donkey", "nitwit", "dunce", "numpty")  # of a person: label 2
 # words of posts that say nothing about the thing or the deed
 COMMON = frozenset(" ".join(("i my", *DETAILS, *CLOSINGS)).split())
 TOPICAL, MOCKING, INSULTING = 1, 2, -4  # what a reader adds for each

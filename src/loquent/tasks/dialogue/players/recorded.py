@@ -8,9 +8,9 @@ from typing import ClassVar
 from loquent.core.agent import Question
 from loquent.core.settings import setting
 from loquent.errors import BrokenAgent
-from loquent.tasks.dialogue.options import AGENT_STOPS
+from loquent.tasks.dialogue.game.options import AGENT_STOPS
+from loquent.tasks.dialogue.game.rules import TURNS
 from loquent.tasks.dialogue.players.seats import Player
-from loquent.tasks.dialogue.rules import TURNS
 from loquent.tasks.dialogue.state import JUDGING, State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE, STOP
 

@@ -15,7 +15,7 @@ from loquent.core.remote.endpoint import Endpoint
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting, BrokenAgent
-from loquent.tasks.dialogue import protocol
+from loquent.tasks.dialogue.game import protocol
 from loquent.tasks.dialogue.players.seats import Player, require_no_cutoff, state_of
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import AGENT, ANSWERER, JUDGE

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from loquent.core.agent import Answer, Question
 from loquent.core.task import NoOptions, Task
 from loquent.errors import BadSetting, BrokenAgent, LoquentError
-from loquent.tasks.dialogue.options import ENV_STOPS
+from loquent.tasks.dialogue.game.options import ENV_STOPS
 from loquent.tasks.dialogue.state import State
 from loquent.tasks.dialogue.task import Dialogue
 

@@ -13,8 +13,8 @@ from loquent.core.agent import Question
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting
-from loquent.tasks.dialogue import ranking
-from loquent.tasks.dialogue.options import BUILTIN
+from loquent.tasks.dialogue.game import ranking
+from loquent.tasks.dialogue.game.options import BUILTIN
 from loquent.tasks.dialogue.players.seats import Player, require_no_cutoff
 from loquent.tasks.dialogue.scenes import questions, scene
 from loquent.tasks.dialogue.sources import builtin

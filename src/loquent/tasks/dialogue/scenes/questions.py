@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from loquent.tasks.dialogue.rules import MOST_CHARACTERS
+from loquent.tasks.dialogue.game.rules import MOST_CHARACTERS
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF, OFF_TOPIC, UNKNOWN
 from loquent.tasks.dialogue.scenes.scene import Scene, caption, value_text
 

@@ -18,7 +18,7 @@ from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.sources import Splits, with_validation
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.dialogue.rules import TURNS
+from loquent.tasks.dialogue.game.rules import TURNS
 
 # 100 numbers in each round of v1.0, most of the file; they are dropped before it is parsed
 CANDIDATES = re.compile(rb'"answer_options"\s*:\s*\[[0-9,\s]*\]')

@@ -5,12 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from loquent.data.annotated import placed
-from loquent.data.annotated.placed import Placed
-from loquent.data.readers import FORMATS, reader
 from loquent.errors import BadSetting, kind_of
 
 Fields = Mapping[str, Any]
@@ -55,8 +51,8 @@ class Dataset:
         prompt: the published form of a prompt, with parts in braces.
         parts: the names that may stand in braces.
         examples: makes the rows of one record of a split, or raises ValueError.
-        files: reads a path in the published format, by split; "" holds records without a split.
-        builtin: writes stand-in records of the same form, by split; None: there are none.
+        files: the form of the published files, as `published.FILES` names it.
+        builtin: the name of the file of stand-in records of the same form, by split; "": there are none.
         hub: where a copy in parquet stands.
         settings: the options of `Form` that the dataset reads beside `prompt`.
         long: the part that `source_words` shortens.
@@ -67,8 +63,8 @@ class Dataset:
     prompt: str
     parts: tuple[str, ...]
     examples: Callable[[Fields, str, Form], list[Example]]
-    files: Callable[[Path], dict[str, Placed]]
-    builtin: Callable[[], Mapping[str, Sequence[Fields]]] | None
+    files: str
+    builtin: str
     hub: Hub
     paper: str
     settings: tuple[str, ...] = ()
@@ -95,23 +91,6 @@ def shortened(text: str, words: int) -> str:
     """The first `words` words of a text; 0, or a shorter text: the text itself."""
     ends = [match.end() for match in re.finditer(r"\S+", text)] if words else []
     return text[: ends[words - 1]] if len(ends) > words else text
-
-
-def records(path: Path) -> dict[str, Placed]:
-    """The records of a file ("" as its split), or of a folder's files named after splits (.jsonl or .csv).
-
-    Raises:
-        BadSetting: the path does not exist, or has no such file.
-    """
-    files = placed.files(path, (".jsonl", ".csv")) if path.is_dir() else {"": path}
-    return {split: placed.at(file, _reader(file)(file)) for split, file in files.items()}
-
-
-def _reader(file: Path) -> Any:
-    read = reader(file)
-    if read is None or read is FORMATS[".txt"] or not file.is_file():
-        raise BadSetting(f"path = {str(file)!r}: this must be a folder, or a file ending in .jsonl or .csv")
-    return read
 
 
 def text(record: Fields, name: str) -> str:

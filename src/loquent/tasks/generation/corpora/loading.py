@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from loquent.core.task import Row
 from loquent.core.values import Record, frozen
-from loquent.data import duplicates
-from loquent.data.annotated.placed import Placed
-from loquent.data.sources import SPLITS, Source, Splits, split_by_id, tables, with_validation
+from loquent.data import corpora, duplicates
+from loquent.data.columns import Placed
+from loquent.data.sources import SPLITS, Source, Splits, split_by_id, with_validation
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.generation.corpora.dataset import Dataset, Form, filled, shortened
+
+FOLDER = Path(__file__).parent
 
 
 def load(dataset: Dataset, source: Source, form: Form) -> Splits:
@@ -28,7 +30,10 @@ def load(dataset: Dataset, source: Source, form: Form) -> Splits:
     """
     if source.kind == "builtin":
         return {split: tuple(_rows(dataset, raw, split, form)) for split, raw in _builtin(dataset).items()}
-    found = {split: _raw(records, split) for split, records in _records(dataset, source).items()}
+    from loquent.tasks.generation.corpora import published
+
+    records = published.records(dataset.files, source)
+    found = {split: _raw(placed, split) for split, placed in records.items()}
     group = dataset.group
     found = with_validation(
         split_by_id(found[""]) if "" in found else found,
@@ -69,27 +74,12 @@ def _id(split: str, place: tuple[Any, int | None], several: bool) -> str:
 
 
 def _builtin(dataset: Dataset) -> Splits:
-    if dataset.builtin is None:
+    if not dataset.builtin:
         raise BadSetting("this dataset has no built-in rows; set source: path or source: hub")
     return {
-        split: _raw((((split, i), dict(record)) for i, record in enumerate(records)), split)
-        for split, records in dataset.builtin().items()
+        split: _raw((((split, i), record) for i, record in enumerate(records)), split)
+        for split, records in corpora.records(FOLDER / f"{dataset.builtin}.json.xz").items()
     }
-
-
-def _records(dataset: Dataset, source: Source) -> dict[str, Placed]:
-    if source.kind == "hub":
-        return {
-            split: _numbered(table, f"{source.pinned}/{split}") for split, table in tables(source).items()
-        }
-    path = Path(source.path).expanduser()
-    if not path.exists():
-        raise BadSetting(f"path = {source.path!r}: there is no such file or folder")
-    return dataset.files(path)
-
-
-def _numbered(table: Iterable[Any], place: str) -> Placed:
-    return (((place, number), record) for number, record in enumerate(table, 1))
 
 
 def _rows(dataset: Dataset, raw: tuple[Row, ...], split: str, form: Form) -> Iterator[Row]:

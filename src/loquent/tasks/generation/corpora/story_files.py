@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loquent.core.settings import Remark
-from loquent.data.annotated.placed import Placed
+from loquent.data.columns import Placed
 from loquent.data.readers import lines
 from loquent.data.sources import ALIASES
-from loquent.tasks.generation.corpora import dataset
+from loquent.tasks.generation.corpora import record_files
 
 ENDING = ".story"
 HIGHLIGHT = "@highlight"
@@ -25,7 +25,7 @@ ENDS = (".", "!", "?", "'", "`", '"', "\u2019", "\u201d", ")")  # of a sentence,
 
 
 def files(path: Path) -> dict[str, Placed]:
-    """The articles of a folder with `.story` files by split; of any other path as `dataset.records`.
+    """The articles of a folder with `.story` files by split; of any other path as `record_files.files`.
 
     The lists `all_train.txt`, `all_val.txt` and `all_test.txt`, in the folder or in `url_lists/`, choose the
     splits. Without lists they are the folders named after splits, and without such folders "" has all.
@@ -35,7 +35,7 @@ def files(path: Path) -> dict[str, Placed]:
     """
     stories = sorted(file for end in ("", ".gz") for file in path.rglob(f"*{ENDING}{end}"))
     if not path.is_dir() or not stories:
-        return dataset.records(path)
+        return record_files.files(path)
     listed = _lists(path)
     split_of = {file: listed.get(name(file)) if listed else _folder(path, file) for file in stories}
     if not any(split_of.values()) and not listed:

@@ -17,7 +17,7 @@ from loquent.data.annotated import placed
 from loquent.data.readers import csv_rows
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.reading.corpus import tokens
-from loquent.tasks.reading.corpus.squad import Item
+from loquent.tasks.reading.corpus.items import Item
 from loquent.tasks.reading.corpus.tokens import SPLITTERS, Span
 
 COLUMNS = ("story_text", "question", "answer_token_ranges")

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import MOST_BYTES, shown
@@ -20,17 +20,9 @@ from loquent.data.annotated import placed
 from loquent.data.sources import draw_of
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.reading.corpus import tokens
+from loquent.tasks.reading.corpus.items import Item
 
 ENDINGS = (".json",)
-
-
-class Item(NamedTuple):
-    """A question of a file: its place, its id, the number of its article, its fields."""
-
-    place: str
-    id: str
-    article: int
-    fields: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from loquent.data import content
-from loquent.data.readers import lines
 from loquent.errors import BadRow, BadSetting
 
 _LINES = """
@@ -33,6 +32,8 @@ def read(path: str) -> frozenset[str]:
     Raises:
         BadSetting: there is no file. BadRow: a line is not one word; names file and line.
     """
+    from loquent.data.readers import lines
+
     file = Path(path).expanduser()
     if not file.is_file():
         raise BadSetting(

@@ -1,0 +1,1 @@
+"""Boards of three boxes: their form, which edits are legal, and the board after each."""

@@ -1,0 +1,1 @@
+"""Seats of dialogue behind an address, for clients in other processes."""

@@ -1,1 +1,0 @@
-"""Built-in stand-ins for the datasets of text generation: seeded grammars of records of the same form."""

@@ -1,0 +1,1 @@
+"""The making of the built-in posts and replies."""

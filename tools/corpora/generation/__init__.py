@@ -1,0 +1,1 @@
+"""The making of the built-in stand-ins for the datasets of text generation: records of the same form."""
