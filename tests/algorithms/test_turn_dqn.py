@@ -20,6 +20,7 @@ from loquent.errors import BadSetting
 from loquent.models.turns.values import Values
 from loquent.pretrained.learning.noisy import Noise, stir
 from loquent.pretrained.learning.turn_network import Head, Store, TurnNetwork
+from loquent.training.estimate import estimate
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.trainer import Trainer
 from states import difference, same
@@ -289,6 +290,15 @@ def test_a_text_that_the_task_asks_for_needs_a_network_that_writes(tmp_path):
         trainer.algorithm.table.act([0] * 8)
     with pytest.raises(BadSetting, match="this network only chooses among actions"):
         trainer.update()
+
+
+def test_a_run_is_estimated_with_the_whole_replay(tmp_path):
+    found = estimate(load(tmp_path, TAGGING, replay=1000))
+    # now and next: the vector in float32, and the legal actions as bits; the action, reward and end
+    trainer = Trainer(load(tmp_path, TAGGING))
+    numbers = trainer.actor.inputs.vector.size
+    assert found.memory["replay"] == 1000 * (2 * (4 * numbers + (len(trainer.actor.actions) + 7) // 8) + 9)
+    assert found.sizes["width"] == numbers
 
 
 def test_the_head_of_a_policy_is_the_default():

@@ -73,11 +73,10 @@ class Ring:
         """The arrays of the observations of all transitions, as views."""
         return [{name: array[: len(self)] for name, array in side.items()} for side in self._sides]
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all arrays."""
-        arrays = [array for side in self._sides for array in side.values()]
-        return sum(array.nbytes for array in (*arrays, self.action, self.reward, self.end))
+    def bytes_of(self, packed: Arrays) -> int:
+        """The bytes of all arrays, for observations of these shapes."""
+        observations = 2 * self.size * sum(array.nbytes for array in packed.values())
+        return observations + sum(getattr(self, name).nbytes for name in COLUMNS)
 
     def add(self, steps: Sequence[Step]) -> NDArray[np.int64]:
         """Add the transitions of an episode; returns their places."""

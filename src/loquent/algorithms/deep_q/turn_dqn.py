@@ -45,7 +45,7 @@ LOGGED = logged_keys.TURN_DQN
 
 
 class TurnDQN(Playing):
-    """Q-learning on a `TurnNetwork`.
+    """Deep Q-learning among a task's actions, on a `TurnNetwork`.
 
     rounds: steps of all games. finished: games. learned: gradient steps of Q. copied: copies to the
     target network.
@@ -155,7 +155,9 @@ class TurnDQN(Playing):
 
     def kept(self) -> dict[str, int]:
         """The bytes of the full replays."""
-        rings = sum(ring.nbytes for ring in self.replay.rings)
+        assert self.table is not None
+        packed = self.store.pack(self.table.observations[0])
+        rings = sum(ring.bytes_of(packed) for ring in self.replay.rings)
         return {"replay": rings + self.auxiliary.nbytes, "collection": 0}
 
     def state_dict(self) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def advantages(
 
 
 class TurnPPO(TurnAlgorithm):
-    """PPO on a `TurnNetwork` with a policy and a value function."""
+    """PPO among a task's actions, on a `TurnNetwork` with a value function."""
 
     Config: ClassVar[type] = Config
     name = "turn_ppo"
