@@ -14,13 +14,14 @@ import torch
 from references import imrc_agent
 
 from loquent.agents.scripted import Expert
-from loquent.algorithms.asking.dqn import QADQN
-from loquent.algorithms.asking.episodes import steps_of
-from loquent.algorithms.asking.settings import DQNSettings
+from loquent.algorithms.deep_q.settings import DQNSettings
+from loquent.algorithms.deep_q.transitions import steps_of
+from loquent.algorithms.deep_q.turn_dqn import TurnDQN
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
+from loquent.core.values import Record
 from loquent.data.sources import limited
-from loquent.models.asking.actor import AskingActor
+from loquent.pretrained.learning.noisy import stir
 from loquent.pretrained.learning.optimization import Means
 from loquent.tasks.reading.options import Options
 from loquent.tasks.reading.task import Reading
@@ -34,7 +35,6 @@ SIZES: dict[str, dict[str, Any]] = {
         "encoder_blocks": 1,
         "word_size": 8,
         "character_size": 8,
-        "minibatch": 4,
     },
     "tiny": {},
 }
@@ -53,17 +53,21 @@ class Wide(Reading):
         return (*own, *(f"w{i}" for i in range(self.count - len(own))))
 
 
-def made(size: str, words: int, **settings: Any) -> tuple[QADQN, list[Any]]:
+def made(size: str, words: int) -> tuple[TurnDQN, list[Any]]:
     """A learner with a filled replay, and the episodes of 20 games of the oracle."""
     task = Wide(Options(), 2000 if size == "quick" else words)
+    preset = {**DQNSettings.presets["qa_dqn"], "minibatch": 4 if size == "quick" else 64, "replay": 1000}
     config = DQNSettings(
-        noisy=True, explore_first=0.0, explore_last=0.0, answers=0, replay=1000, **{**SIZES[size], **settings}
+        network="qa",
+        network_settings=Record(answers=0, **SIZES[size]),
+        noisy=True,
+        explore_first=0.0,
+        **{**preset, "explore_last": 0.0},
     )
-    actor = AskingActor(task, config, Key(0))
-    learner = QADQN(config, actor)
+    learner = TurnDQN(config, TurnDQN.make_actor(config, task, Key(0)))
     episodes = play(task, games(limited(task.rows("train"), GAMES)), Expert(task), seed=0)
     for episode in episodes:
-        learner.replay.add(steps_of(episode, actor.inputs, task.spec.rewards))
+        learner.replay.add(steps_of(episode, task.actions, task.spec.rewards))
     return learner, episodes
 
 
@@ -123,7 +127,7 @@ def act(rounds: int, *, size: str = "tiny", running: bool = False) -> dict[str, 
 
     def acting() -> None:
         for t, observations in enumerate(ours):
-            actor.policy.stir(Key(t))
+            stir(actor.policy, Key(t))
             actor.scores([actor.inputs.situation(each) for each in observations]).argmax(1).tolist()
 
     def acting_old_way() -> None:
@@ -158,7 +162,7 @@ def vocabulary(rounds: int, *, size: str = "tiny", learning: bool = False) -> di
     found = [values(learner, episodes) for learner, episodes in sides]
     assert [each.shape for each in found[0]] == [each.shape for each in found[1]]
 
-    def work(learner: QADQN, episodes: Sequence[Any]) -> None:
+    def work(learner: TurnDQN, episodes: Sequence[Any]) -> None:
         if learning:
             learner._learn(Means())
         else:
@@ -170,31 +174,31 @@ def vocabulary(rounds: int, *, size: str = "tiny", learning: bool = False) -> di
     return {"checked": checked, **measuring.summary(measured, steps, "steps")}
 
 
-def learner_steps(side: tuple[QADQN, list[Any]], learning: bool) -> int:
+def learner_steps(side: tuple[TurnDQN, list[Any]], learning: bool) -> int:
     """The transitions, or the acts, of one round."""
     learner, episodes = side
     return int(learner.config.minibatch) if learning else sum(map(len, acts_of(episodes)))
 
 
-def values(learner: QADQN, episodes: Sequence[Any]) -> list[torch.Tensor]:
+def values(learner: TurnDQN, episodes: Sequence[Any]) -> list[torch.Tensor]:
     """The values of all commands at each act, with new noise."""
     actor, found = learner.actor, []
     for t, observations in enumerate(acts_of(episodes)):
-        actor.policy.stir(Key(t))
+        stir(actor.policy, Key(t))
         found.append(actor.scores([actor.inputs.situation(each) for each in observations]))
     return found
 
 
-def released(learner: QADQN) -> imrc_agent.Agent:
+def released(learner: TurnDQN) -> imrc_agent.Agent:
     """The reference with the weights of a learner."""
     config = learner.config
     return imrc_agent.Agent(learner.actor, config.learning_rate, config.gamma, config.max_grad_norm)
 
 
-def agreement(learner: QADQN, old: imrc_agent.Agent, episodes: Sequence[Any]) -> str:
+def agreement(learner: TurnDQN, old: imrc_agent.Agent, episodes: Sequence[Any]) -> str:
     """That both sides have equal values of all legal commands, without noise; AssertionError otherwise."""
     actor, compared = learner.actor, 0
-    actor.policy.stir(None)
+    stir(actor.policy, None)
     for observations in acts_of(episodes):
         own = actor.scores([actor.inputs.situation(each) for each in observations])
         with torch.no_grad():

@@ -32,7 +32,7 @@ MEASURED = {  # by the beginning of a benchmark's name, in src/loquent
     "ilql-training": [*LEARNING, "models/values", "algorithms/value_learning"],
     "wordle": ["tasks/wordle", "core/task.py", "core/rollout"],
     "reading": ["tasks/reading", "core/task.py"],
-    "asking": ["models/asking", "algorithms/asking", "agents", "core/rollout"],
+    "asking": ["tasks/reading/network", "algorithms/deep_q", "agents", "core/rollout"],
     "steps": [*STEPS, "tasks/tagging", "tasks/multilabel", "data/features"],
     "blocks": [*STEPS, "tasks/blocks"],
     "metric": ["metrics"],

@@ -21,10 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from loquent.models.asking.heads import Rows
-from loquent.models.asking.inputs import Batch
-from loquent.models.asking.lexicon import LONGEST, UNKNOWN
-from loquent.models.asking.noisy import Noisy
+from loquent.pretrained.learning.noisy import Noisy
+from loquent.tasks.reading.network.heads import Rows
+from loquent.tasks.reading.network.inputs import Batch
+from loquent.tasks.reading.network.lexicon import LONGEST, UNKNOWN
 
 
 class Situation(NamedTuple):

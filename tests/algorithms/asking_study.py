@@ -1,4 +1,4 @@
-"""What the mean of the weights of several checkpoints of `qa_dqn` does on the rows of a run.
+"""What the mean of the weights of several checkpoints of QA-DQN does on the rows of a run.
 
     python tests/algorithms/asking_study.py RUN --updates 64,68,72 --split train --rows 400 --added 0,0.01
     python tests/algorithms/asking_study.py RUN --updates 64,68,72 --added 0.01 --answers
@@ -23,7 +23,7 @@ import torch
 
 from loquent.core.seeding import Key
 from loquent.core.task import Row, Step, Task
-from loquent.models.asking.actor import AskingActor
+from loquent.tasks.reading.network.actor import AskingActor
 from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
 

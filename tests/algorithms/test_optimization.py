@@ -6,14 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.core.algorithm import RateSettings
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
 from loquent.pretrained.learning.optimization import (
     Means,
     adamw,
     clip_gradients,
-    lazy_adamw,
     load_by_name,
     minibatches,
     state_by_name,
@@ -166,7 +164,7 @@ def test_rows_that_a_batch_does_not_read_and_their_moments_stay_as_they_are():
     for table, _ in (ours, theirs):
         table.data = table.data.view(6, 2)
     named = dict(zip(("table", "bias"), ours))
-    lazy = lazy_adamw(named, RateSettings(learning_rate=0.1))
+    lazy = adamw(named, 0.1, 0.0)
     others = torch.optim.SparseAdam(theirs[:1], lr=0.1), torch.optim.AdamW(theirs[1:], 0.1, weight_decay=0.0)
     for read in ([0, 3, 3], [3, 5], [0]):
         for table, bias in (ours, theirs):
@@ -180,7 +178,7 @@ def test_rows_that_a_batch_does_not_read_and_their_moments_stay_as_they_are():
         assert torch.equal(ours[1], theirs[1])
     state = state_by_name(lazy, named)
     assert torch.equal(state["table"]["exp_avg"].abs().sum(1) > 0, torch.tensor([1, 0, 0, 1, 0, 1]).bool())
-    again = lazy_adamw(named, RateSettings(learning_rate=0.1))
+    again = adamw(named, 0.1, 0.0)
     load_by_name(again, named, state)
     assert all(torch.equal(again.state[p][key], value) for p in ours for key, value in lazy.state[p].items())
 

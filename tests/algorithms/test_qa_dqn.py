@@ -8,16 +8,14 @@ from statistics import median
 import pytest
 
 import killed
-from loquent.algorithms.asking.episodes import stops_of
-from loquent.algorithms.asking.replay import ENDED
-from loquent.algorithms.asking.settings import A2CSettings, DQNSettings
+from loquent.algorithms.deep_q.settings import DQNSettings
 from loquent.core.agent import make
 from loquent.core.live import Live
+from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files.run_folder import RunFolder
-from loquent.models.asking.heads import Rows
-from loquent.models.asking.network import Network
-from loquent.models.asking.noisy import Noisy
+from loquent.pretrained.learning.noisy import Noise
+from loquent.tasks.reading.network.network import Network
 from loquent.training import checkpoint, recipes
 from loquent.training.estimate import estimate
 from loquent.training.evaluate import evaluate_agent
@@ -37,7 +35,9 @@ SAMPLES = [
     for question, answer in QUESTIONS.items()
 ]
 SMALL = {
-    "kind": "qa_dqn",
+    "kind": "turn_dqn",
+    "preset": "qa_dqn",
+    "network": "qa",
     "games": 4,
     "steps": 40,
     "minibatch": 16,
@@ -46,6 +46,9 @@ SMALL = {
     "target_every": 10,
     "explore_games": 150,
     "learning_rate": 0.004,
+    "replay": 4000,
+}
+NETWORK = {
     "width": 16,
     "word_size": 16,
     "character_size": 4,
@@ -60,7 +63,6 @@ SMALL = {
     "dropout": 0.0,
     "skip": 0.0,
     "answers": 8,
-    "replay": 4000,
 }
 TASK = {
     "kind": "reading",
@@ -84,11 +86,12 @@ TRAINING = {
 MOMENTS = {"in_tensors": 1, "after_rename": 1, "after_log": 1, "in_backward": 3, "in_table": 3}
 
 
-def write(folder, *, task=None, algorithm=None, training=None):
+def write(folder, *, task=None, algorithm=None, network=None, training=None):
     file = folder / "qa.yaml"
+    own = {**NETWORK, **(network or {})}
     content = {
         "task": {**TASK, **(task or {})},
-        "algorithm": {**SMALL, **(algorithm or {})},
+        "algorithm": {**SMALL, "network_settings": own, **(algorithm or {})},
         "training": {**TRAINING, **(training or {})},
     }
     file.write_text(json.dumps(content))
@@ -135,7 +138,8 @@ def test_i_21_it_learns_fifty_toy_games(tmp_path):
     file = write(
         tmp_path,
         task={"samples": rows, "mode": "easy", "memory": 3},
-        algorithm={"explore_games": 300, "history": True, "bounded": True, "every_stop": True},
+        algorithm={"explore_games": 300, "bounded": True},
+        network={"history": True, "every_stop": True},
     )
     trainer = Trainer(recipes.load(file))
     for _ in range(17):
@@ -157,31 +161,33 @@ def test_i_21_it_learns_fifty_toy_games(tmp_path):
 
 
 def test_every_situation_tells_what_stopping_there_earns(tmp_path):
-    trainer = Trainer(recipes.load(write(tmp_path, algorithm={"history": True})))
+    trainer = Trainer(recipes.load(write(tmp_path, network={"history": True, "every_stop": True})))
     task = trainer.task
     (row,) = (row for row in task.rows("train") if row["question"] == "Who wrote songs?")
     game = Live(task, row, 0, 0)
     for text in ("ctrl+f wrote", "stop", "Cara"):
         game.choose(text)
-    steps = stops_of(game.episode(), trainer.actor, row, 0.5)
-    assert [step.situation.memory for step in steps] == [("ada built the mill",), ("cara wrote songs",)]
-    assert [step.situation.searched for step in steps] == ["", "wrote"]
-    assert [step.situation.left for step in steps] == [20, 19]
-    assert [step.reward for step in steps] == [0.0, 0.5]
-    assert {(step.action, step.end) for step in steps} == {(task.actions.plain.index("stop"), ENDED)}
-    file = write(tmp_path, task={"reward": "f1"}, algorithm={"every_stop": True})
+    stops = trainer.actor.known(game.episode(), row, Record(sufficient=0.5))
+    situations = [trainer.actor.inputs.situation(observation) for observation, _, _ in stops]
+    assert [each.memory for each in situations] == [("ada built the mill",), ("cara wrote songs",)]
+    assert [each.searched for each in situations] == ["", "wrote"]
+    assert [each.left for each in situations] == [20, 19]
+    assert [reward for _, _, reward in stops] == [0.0, 0.5]
+    assert {action for _, action, _ in stops} == {task.actions.plain.index("stop")}
+    file = write(tmp_path, task={"reward": "f1"}, network={"every_stop": True})
     with pytest.raises(BadSetting, match="does not count here"):
         Trainer(recipes.load(file))
 
 
 @pytest.mark.parametrize("answers", [0, 8])
 def test_the_learning_rate_falls_to_a_tenth_by_gradient_steps(answers, tmp_path):
-    falling = {"schedule": "linear", "floor": 0.1, "learning_starts": 1, "answers": answers}
-    trainer = Trainer(recipes.load(write(tmp_path, algorithm=falling, training={"updates": 3})))
+    falling = {"schedule": "linear", "floor": 0.1, "learning_starts": 1}
+    file = write(tmp_path, algorithm=falling, network={"answers": answers}, training={"updates": 3})
+    trainer = Trainer(recipes.load(file))
     learner, steps = trainer.algorithm, 3 * trainer.recipe.config.steps_of_update(0)
     for _ in range(3):
         logs = trainer.update()
-    taken = learner.learned + learner.answered
+    taken = learner.learned + learner.auxiliary.steps
     assert logs["learning_rate"] == pytest.approx(0.004 * (1 - 0.9 * (taken - 1) / steps))
     assert 0.8 * steps < taken == learner.gradient.steps <= steps
     assert learner.gradient.optimizer.param_groups[0]["lr"] == logs["learning_rate"]
@@ -193,7 +199,7 @@ def test_i_19_noise_is_drawn_again_for_each_act_and_each_network_of_a_gradient_s
     learner, seeds = trainer.algorithm, {"own": [], "target": []}
 
     def recorded(network, batch, forward=Network.forward):
-        drawn = [layer.seed for layer in network.heads.modules() if isinstance(layer, Noisy | Rows)]
+        drawn = [layer.seed for layer in network.heads.modules() if isinstance(layer, Noise)]
         assert len(set(drawn)) == len(drawn) > 4
         assert None not in drawn
         seeds["target" if network is learner.target else "own"].append(tuple(drawn))
@@ -211,28 +217,23 @@ def test_i_19_noise_is_drawn_again_for_each_act_and_each_network_of_a_gradient_s
 
 
 EXTRAS = {
-    "queries": "rows",
     "noisy": True,
     "explore_first": 0.0,
     "explore_last": 0.0,
-    "dropout": 0.1,
-    "skip": 0.1,
     "games": 2,
     "steps": 8,
     "learning_starts": 1,
     "minibatch": 4,
-    "answers": 2,
-    "width": 4,
-    "hidden": 4,
     "target_every": 6,
 }
+EXTRA_NETWORK = {"queries": "rows", "dropout": 0.1, "skip": 0.1, "answers": 2, "width": 4, "hidden": 4}
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The recipe's file and the run that was not killed, with noise, dropout and prioritized replay."""
     folder = tmp_path_factory.mktemp("whole")
-    file = write(folder, algorithm=EXTRAS)
+    file = write(folder, algorithm=EXTRAS, network=EXTRA_NETWORK)
     assert killed.loquent("train", str(file), "--out", str(folder / "run")) == 0
     return file, folder / "run"
 
@@ -273,14 +274,14 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
 
 
 OTHERS = [
-    {"draws": "uniform", "history": True, "bounded": True, "every_stop": True, "schedule": "linear"},
-    {"draws": "queues"},
+    ({"draws": "uniform", "bounded": True, "schedule": "linear"}, {"history": True, "every_stop": True}),
+    ({"draws": "queues"}, {}),
 ]
 
 
-@pytest.mark.parametrize("settings", OTHERS)
-def test_other_settings_are_resumed_to_the_bit(settings, tmp_path):
-    file = write(tmp_path, algorithm=settings)
+@pytest.mark.parametrize(("settings", "network"), OTHERS)
+def test_other_settings_are_resumed_to_the_bit(settings, network, tmp_path):
+    file = write(tmp_path, algorithm=settings, network=network)
     one, two = Trainer(recipes.load(file)), Trainer(recipes.load(file))
     for _ in range(2):
         one.update()
@@ -294,14 +295,18 @@ def test_a_network_of_easy_games_is_refused_in_hard_ones(whole):
     """E-13."""
     file, right = whole
     state = checkpoint.load(RunFolder(right).checkpoints.all()[0])
-    easy = Trainer(recipes.load(write(file.parent, task={"mode": "easy"}, algorithm=EXTRAS)))
-    with pytest.raises(BadCheckpoint, match=r"the commands of the saved network: 2; those of this one: 4"):
+    easy = Trainer(
+        recipes.load(write(file.parent, task={"mode": "easy"}, algorithm=EXTRAS, network=EXTRA_NETWORK))
+    )
+    with pytest.raises(BadCheckpoint, match=r"the commands of the saved network was 2 and is 4 now"):
         easy.algorithm.load_state_dict(state["algorithm"])
 
 
-@pytest.mark.parametrize("kind", ["qa_dqn", "qa_a2c"])
-def test_a_run_is_estimated(kind, tmp_path):
-    settings = SMALL if kind == "qa_dqn" else {"kind": kind, "width": 8}
+A2C = {"kind": "turn_ppo", "preset": "qa_a2c", "network": "qa", "network_settings": {"width": 8}}
+
+
+@pytest.mark.parametrize("settings", [{**SMALL, "network_settings": NETWORK}, A2C])
+def test_a_run_is_estimated(settings, tmp_path):
     file = tmp_path / "qa.yaml"
     file.write_text(
         json.dumps({"task": TASK, "algorithm": settings, "training": {"updates": 2, "episodes": 4}})
@@ -314,7 +319,6 @@ def test_a_run_is_estimated(kind, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["learning_rate", "max_grad_norm"])
-@pytest.mark.parametrize("settings", [DQNSettings, A2CSettings])
-def test_a_setting_that_would_train_nothing_is_refused(settings, name):
+def test_a_setting_that_would_train_nothing_is_refused(name):
     with pytest.raises(BadSetting, match=f"{name} must be at least 1e-09"):
-        settings(**{name: 0.0})
+        DQNSettings(**{name: 0.0})

@@ -1,23 +1,38 @@
 """Targets, replays and noise of QA-DQN by hand: I-18, I-19 and I-20 of the reading task's specification."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
-from loquent.algorithms.asking import targets
-from loquent.algorithms.asking.answers import Answers
-from loquent.algorithms.asking.replay import ENDED, GOES_ON, Prioritized, Queues, Replay, Step
-from loquent.algorithms.asking.sum_tree import SumTree
+from loquent.algorithms.deep_q import targets
+from loquent.algorithms.deep_q.replay import ENDED, GOES_ON, Prioritized, Queues, Replay, Step
+from loquent.algorithms.deep_q.sum_tree import SumTree
 from loquent.core.seeding import Key
+from loquent.core.task import Observation
+from loquent.core.values import Record
 from loquent.errors import BadCheckpoint
-from loquent.models.asking.inputs import Situation
+from loquent.tasks.reading.network.answers import Memories
+from loquent.tasks.reading.network.inputs import Situation
+from loquent.tasks.reading.network.texts import Situations
 
 GAMMA = 0.9
-NEIGHBOURS = ("situations", "following")
+FIELDS = {"question": "who ?", "queries": ("who",)}
 
 
 def at(name):
+    return Observation("", Record(FIELDS, memory=(f"sentence {name}",)))
+
+
+def situation(name):
     return Situation("who ?", (f"sentence {name}",), "who")
+
+
+def replay_of(kind, size, most, **more):
+    """A replay of situations with up to three sentences."""
+    read = SimpleNamespace(sentences=3, situation=lambda each: situation(each.fields["memory"][0].split()[1]))
+    return kind(size, Situations(read), most, GAMMA, **more)
 
 
 def episode(*rewards, first=0):
@@ -34,6 +49,10 @@ def drawn(replay, place, steps, ring=None):
     return ring.draw(np.array([place]), np.array([steps]), GAMMA, np.ones(1, np.float32))
 
 
+def situations(replay, drawn, side="now"):
+    return replay.store.batch(getattr(drawn, side))
+
+
 @pytest.mark.parametrize(
     ("steps", "returns", "discount", "following", "alive"),
     [
@@ -44,12 +63,12 @@ def drawn(replay, place, steps, ring=None):
     ],
 )
 def test_returns_of_n_steps_by_hand(steps, returns, discount, following, alive):
-    replay = Replay(10, 3, 3, GAMMA)
+    replay = replay_of(Replay, 10, 3)
     replay.add(episode(0, 0, 1))
     found = drawn(replay, 0, steps)
     assert found.returns.tolist() == pytest.approx([returns])
     assert found.discount.tolist() == pytest.approx([discount])
-    assert found.following == [Situation("who ?", (f"sentence {following}",), "who")]
+    assert situations(replay, found, "following") == [situation(following)]
     assert found.alive.tolist() == [alive]
     assert found.returns[0] == pytest.approx(targets.n_step_return([0, 0, 1][:steps], GAMMA))
 
@@ -128,7 +147,7 @@ def test_a_sum_tree_agrees_with_running_sums(size):
 
 
 def test_priorities_and_weights_of_importance_by_hand():
-    replay = Prioritized(8, 3, 1, GAMMA, alpha=0.5, beta=1.0)
+    replay = replay_of(Prioritized, 8, 1, alpha=0.5, beta=1.0)
     replay.add(episode(0, 0, 0, 1))
     first = replay.draw(8, Key(0))
     assert first.weight.tolist() == [1.0] * 8
@@ -146,17 +165,17 @@ def test_priorities_and_weights_of_importance_by_hand():
 
 
 def test_the_two_queues_hold_episodes_by_their_return():
-    replay = Queues(8, 3, 1, GAMMA)
+    replay = replay_of(Queues, 8, 1)
     replay.add(episode(0, 1, first=10))
     assert set(replay.draw(6, Key(0)).returns.tolist()) <= {0.0, 1.0}
     replay.add(episode(0, 0, 0, first=20))
     assert [len(ring) for ring in replay.rings] == [2, 3]
-    names = [situation.memory[0] for situation in replay.draw(6, Key(1)).situations]
+    names = [each.memory[0] for each in situations(replay, replay.draw(6, Key(1)))]
     assert sum(name in ("sentence 10", "sentence 11") for name in names) == 2  # all that the first queue has
 
 
 def test_a_full_replay_forgets_the_oldest():
-    replay = Replay(4, 3, 3, GAMMA)
+    replay = replay_of(Replay, 4, 3)
     replay.add(episode(0, 0, 1))
     replay.add(episode(0, 1, first=10))
     assert len(replay) == 4
@@ -164,27 +183,29 @@ def test_a_full_replay_forgets_the_oldest():
     assert drawn(replay, 3, 3).returns.tolist() == pytest.approx([0.9])
     assert drawn(replay, 1, 3).returns.tolist() == pytest.approx([0.9])
     replay.add(episode(*[0] * 9, first=20))
-    assert [s.memory[0] for s in replay.draw(50, Key(0)).situations if s.memory[0] < "sentence 25"] == []
+    kept = situations(replay, replay.draw(50, Key(0)))
+    assert [each.memory[0] for each in kept if each.memory[0] < "sentence 25"] == []
 
 
 @pytest.mark.parametrize("kind", [Replay, Queues, Prioritized])
 def test_texts_are_forgotten_with_their_transitions(kind):
     exponents = {"alpha": 0.6, "beta": 0.4} if kind is Prioritized else {}
-    replay = kind(10, 3, 1, GAMMA, **exponents)
+    replay = replay_of(kind, 10, 1, **exponents)
     for i in range(300):
         replay.add(episode(0, 0, i % 2, first=10 * i))
         for ring in replay.rings:
             for place in range(len(ring)):
-                (before,), (after,) = (getattr(drawn(replay, place, 1, ring), name) for name in NEIGHBOURS)
+                found = drawn(replay, place, 1, ring)
+                (before,), (after,) = (situations(replay, found, name) for name in ("now", "following"))
                 assert int(after.memory[0].split()[1]) == int(before.memory[0].split()[1]) + 1
                 assert (before.question, before.queries) == ("who ?", "who")
     # the two rings hold transitions with two sentences each; between two beginnings come as many again
-    assert len(replay.texts) <= 2 + 2 * 2 * len(replay)
-    assert len(replay.state_dict()["texts"]) == len(replay.texts)
+    assert len(replay.store.texts) <= 2 + 2 * 2 * len(replay)
+    assert len(replay.state_dict()["store"]["texts"]) == len(replay.store.texts)
 
 
 def test_texts_are_forgotten_with_their_answers():
-    answers = Answers(4, 3)
+    answers = Memories(4, 3)
     for i in range(100):
         answers.add(f"question {i}", (f"sentence {i}",), [(0, 2)])
     assert len(answers.texts) <= 2 * 2 * 4
@@ -196,21 +217,21 @@ def test_texts_are_forgotten_with_their_answers():
 def test_a_replay_is_restored_to_the_bit(kind):
     def fresh(size=6):
         if kind == "prioritized":
-            return Prioritized(size, 2, 3, GAMMA, alpha=0.6, beta=0.4)
-        return (Queues if kind == "queues" else Replay)(size, 2, 3, GAMMA)
+            return replay_of(Prioritized, size, 3, vary=True, alpha=0.6, beta=0.4)
+        return replay_of(Queues if kind == "queues" else Replay, size, 3, vary=True)
 
     replay = fresh()
     for i in range(4):
         replay.add(episode(0, i % 2, first=10 * i))
     replay.learned(one := replay.draw(3, Key(2)), np.array([0.3, 0.2, 0.1]))
-    again = fresh()
-    again.load_state_dict(replay.state_dict())
+    again, packed = fresh(), replay.store.pack(at(1))
+    again.load_state_dict(replay.state_dict(), packed)
     for other in (replay, again):
         other.add(episode(1, first=90))
     one, two = replay.draw(20, Key(5)), again.draw(20, Key(5))
-    assert one.situations == two.situations
+    assert situations(replay, one) == situations(again, two)
     assert all(
         np.array_equal(getattr(one, name), getattr(two, name)) for name in ("returns", "place", "weight")
     )
     with pytest.raises(BadCheckpoint):
-        fresh(4).load_state_dict(replay.state_dict())
+        fresh(4).load_state_dict(replay.state_dict(), packed)

@@ -19,7 +19,7 @@ from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task,
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.tokens.turns import turn_batch
-from loquent.models.turns.scored import Legality, ScoredTurns
+from loquent.models.turns.scored import Legality, ScoredTurns, distribution, score
 from loquent.training import recipes
 from loquent.training.experience import summary as rollout_summary
 from loquent.training.trainer import Trainer
@@ -96,14 +96,11 @@ def image(task):
 class Logits:
     """A model with given logits and values, in place of a network."""
 
-    tree = None
-    device = torch.device("cpu")
-
     def __init__(self, logits, value):
         self.logits, self.value = logits, value
 
-    def policy(self, features):
-        return (self.logits,), self.value
+    def distribution(self, features, legality):
+        return distribution((self.logits,), legality, None), self.value
 
 
 def scored(**columns):
@@ -347,7 +344,7 @@ def test_forced_stops_have_the_log_probability_of_the_policy(tmp_path):
     assert replay(trainer.task, first, row) == first
     assert sum(e.ended == "reached" for e in episodes) > sum(e.ended == "reached" for e in plain)
     batch = turn_batch(episodes, trainer.actor.inputs, trainer.task.actions, trainer.weights)
-    turns = trainer.actor.score(batch)
+    turns = score(trainer.actor, batch)
     last = [i for i in range(len(batch)) if batch.ended[i] and batch.reward[i] > 0]
     assert all(0.1 < math.exp(turns.logprob[i]) < 0.7 for i in last)  # of an untrained policy, not 1
     logs = trainer.algorithm.update(trainer.actor, trainer.algorithm.prepare(turns))
@@ -380,7 +377,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
     episode = play(trainer.task, games(trainer.task.rows("train")[:1]), Jump(), seed=0)
     batch = turn_batch(episode, trainer.actor.inputs, trainer.task.actions, trainer.weights)
     with pytest.raises(LoquentError, match="1 of 1 answers are not actions"):
-        trainer.actor.score(batch)
+        score(trainer.actor, batch)
 
 
 class Jump:

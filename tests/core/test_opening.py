@@ -22,7 +22,7 @@ from loquent.errors import BadRow, BadSetting, LoquentError
 from loquent.metrics.lexical import wordnet
 from loquent.metrics.sentiment import lexicon
 from loquent.metrics.sentiment.classifier import Classifier
-from loquent.models.asking import lexicon as asking
+from loquent.tasks.reading.network import lexicon as asking
 
 EPISODE = Episode("t-v1", "r", "train", 0, 0, (Turn("task", "go", to="agent"), Turn("agent", "x")), "end")
 

@@ -9,7 +9,7 @@ from loquent.agents.scripted import Random
 from loquent.bench.seeds import train_seeds
 from loquent.cli import main as cli
 from loquent.core import episode, registry
-from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
+from loquent.core.algorithm import BatchAlgorithm, Playing, TurnAlgorithm
 from loquent.core.rollout.loop import games, play
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
@@ -47,11 +47,8 @@ def recipe_of(learner, recorded, *more):
     groups = issubclass(algorithm, BatchAlgorithm) and algorithm.least_answers > 1
     answers = ("training.answers=2",) * groups
     own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
-    if learner.startswith("qa_"):
-        return recipes.load("reading_dqn", [*own, *algorithm.smoke, *SMALL[1:]], profile="smoke")
-    if learner.startswith("sb3/") or issubclass(registry.find("algorithm", learner), TurnAlgorithm):
-        small = registry.find("algorithm", learner).smoke
-        return recipes.load("labels_dqn_masked", [*own, *small, *SMALL[1:]], profile="smoke")
+    if issubclass(algorithm, Playing | TurnAlgorithm):
+        return recipes.load("labels_dqn_masked", [*own, *algorithm.smoke, *SMALL[1:]], profile="smoke")
     reads = registry.find("algorithm", learner).reads
     if reads[0] == "data":
         return recipes.load(

@@ -175,7 +175,7 @@ def offered(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:
     Else, at the first question, a line with the number of actions and an example; later "". "" where none
     is legal, as for an answer in free text.
     """
-    if actions is None or legal == ():
+    if actions is None or actions.asks_text(legal):
         return ""
     if len(actions) <= SHOWN_ACTIONS * 10:
         texts = [actions.text(i, legal) for i in range(len(actions)) if actions.contains(legal, i)]

@@ -29,9 +29,13 @@ class Choosing(Protocol):
         """The number of an action for each observation; without `uniform` the most probable one."""
         ...
 
+    def answers(self, observations: Sequence[Observation]) -> list[str]:
+        """The texts to observations that ask for a text instead of an action (`ActionSet.asks_text`)."""
+        ...
+
 
 class TurnAgent:
-    """Answers with the text of the action that a network chooses.
+    """Answers with the text of the action that a network chooses, or that it writes where the task asks.
 
     Args:
         greedy: take the most probable action; else the stream of the question draws it.
@@ -60,15 +64,23 @@ class TurnAgent:
                 f"{self.name} has learned to choose among {shown(self.network.actions)}, not {asked}; use it "
                 "with the task it was trained on"
             )
+        writes = [actions.asks_text(question.observation.legal) for question in questions]
+        written = [question.observation for question, write in zip(questions, writes, strict=True) if write]
+        texts = iter(self.network.answers(written) if written else ())
+        choices = iter(self._chosen([q for q, write in zip(questions, writes, strict=True) if not write]))
+        return [Answer(next(texts if write else choices)) for write in writes]
+
+    def _chosen(self, questions: Sequence[Question]) -> list[str]:
+        """The texts of the actions that the network chooses."""
+        if not questions:
+            return []
         uniform = None
         if not self.greedy:
             draws = self.network.draws
             uniform = np.array([q.key.child("choose").generator().random(draws) for q in questions])
-        chosen = self.network.choose([question.observation for question in questions], uniform)
-        return [
-            Answer(_text(actions, choice, question))
-            for choice, question in zip(chosen.tolist(), questions, strict=True)
-        ]
+        choices = self.network.choose([question.observation for question in questions], uniform)
+        actions = self.network.actions
+        return [_text(actions, *each) for each in zip(choices.tolist(), questions, strict=True)]
 
 
 class StopForcing:

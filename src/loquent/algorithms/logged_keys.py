@@ -217,6 +217,11 @@ CHAI = {
     **SCHEDULE,
 }
 
+ANSWERS = {
+    "answer/loss": Logged("nats", "mean negative log-likelihood of the right ranges of answers"),
+    "answer/replay": Logged("memories", "memories with an answer that are kept to learn from"),
+}
+
 TURN_PPO = {
     "turns": Logged("turns", "actions of the collected episodes"),
     "policy/loss": Logged(
@@ -240,15 +245,11 @@ TURN_PPO = {
     "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
     "gradient/steps": PPO["gradient/steps"],
     "learning_rate": Logged("", "learning rate of the last gradient step"),
+    **ANSWERS,
 }
 
-QA_ANSWERS = {
-    "answer/loss": Logged("nats", "mean negative log-likelihood of the right ranges of answers"),
-    "answer/replay": Logged("memories", "memories with an answer that are kept to learn from"),
-}
-
-QA_DQN = {
-    "dqn/actions": Logged("actions", "commands and answers so far, over all games"),
+TURN_DQN = {
+    "dqn/actions": Logged("actions", "actions so far, over all games"),
     "dqn/exploration": Logged("share of actions", "the share of random actions at the end of the update"),
     "dqn/replay": Logged("transitions", "transitions in the replay"),
     "dqn/loss": Logged("", "mean Huber loss of the drawn transitions, before weights of importance"),
@@ -257,19 +258,7 @@ QA_DQN = {
     "gradient/norm": Logged("", "mean norm of the gradient of Q before clipping"),
     "gradient/steps": Logged("steps", "gradient steps of Q so far"),
     "learning_rate": Logged("", "learning rate of the last gradient step"),
-    **QA_ANSWERS,
-}
-
-QA_A2C = {
-    "turns": Logged("turns", "commands of the collected episodes, answers left out"),
-    "policy/loss": Logged("", "mean negated log-probability of a command times its advantage"),
-    "policy/entropy": Logged(
-        "nats per turn", "mean entropy of the distribution over legal commands and queries"
-    ),
-    "critic/loss": Logged("return²", "mean squared error between values and discounted returns"),
-    "gradient/norm": Logged("", "norm of the gradient of policy and critic before clipping"),
-    "learning_rate": Logged("", "learning rate of the last gradient step"),
-    **QA_ANSWERS,
+    **ANSWERS,
 }
 
 SB3 = {
@@ -314,8 +303,7 @@ SB3_CLONING = {
 BUILT_IN: Mapping[str, Mapping[str, Logged]] = {
     "ppo": PPO,
     "turn_ppo": TURN_PPO,
-    "qa_dqn": QA_DQN,
-    "qa_a2c": QA_A2C,
+    "turn_dqn": TURN_DQN,
     "nlpo": NLPO,
     "a2c": A2C,
     "trpo": TRPO,

@@ -62,6 +62,10 @@ class ActionSet(ABC):
     def draw(self, legal: Legal, rng: np.random.Generator) -> int:
         """A legal action, drawn uniformly; LookupError when no action is legal."""
 
+    def asks_text(self, legal: Legal) -> bool:
+        """Whether the task asks for a text here instead of an action, so that none is legal; else False."""
+        return False
+
     def legal_texts(self, legal: Legal) -> tuple[str, ...]:
         """The texts of all legal actions, in order."""
         return tuple(self.text(i, legal) for i in range(len(self)) if self.contains(legal, i))

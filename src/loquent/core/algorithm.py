@@ -268,7 +268,7 @@ class TurnAlgorithm(BatchAlgorithm):
     """An algorithm that chooses among a task's actions and learns from batches of turns (`TurnBatch`).
 
     Its model, from `make_actor`, is the view of the batches: `model.inputs(observation)` gives arrays by
-    name. With `scored`, the trainer calls `model.score(batch)` before `prepare`.
+    name. With `scored`, it is a `TurnNetwork`, and batches have its log-probabilities and values.
     """
 
     experience = "turns"

@@ -76,6 +76,14 @@ def servers() -> dict[str, str]:
     return _declared("SERVERS")
 
 
+def networks() -> dict[str, str]:
+    """Name -> "module:Name" of a network that a task brings for learners that choose among its actions.
+
+    It is a class derived from `loquent.pretrained.learning.turn_network.TurnNetwork`.
+    """
+    return _declared("NETWORKS")
+
+
 def _declared(table: str) -> dict[str, str]:
     """The tables of this name in the `names.py` of all worlds, as one."""
     targets: dict[str, str] = {}

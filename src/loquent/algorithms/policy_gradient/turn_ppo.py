@@ -8,7 +8,7 @@ lilGym's released code uses with its C+BERT model (arXiv:2211.01994), except whe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,19 +22,21 @@ from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import gae
 from loquent.core.agent import Agent
 from loquent.core.algorithm import StepSettings, TurnAlgorithm
+from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
-from loquent.core.task import Task
+from loquent.core.task import Row, Task
 from loquent.core.values import Record
-from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
-from loquent.models.turns.actor import TurnActor
-from loquent.models.turns.scored import ScoredTurns, distribution, logprob_of
-from loquent.models.turns.settings import NetworkSettings
+from loquent.models.turns.building import build
+from loquent.models.turns.scored import ScoredTurns, logprob_of, policy_of
+from loquent.models.turns.settings import PolicySettings
 from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss
 from loquent.pretrained.learning.optimization import Means, minibatches, trainable
+from loquent.pretrained.learning.turn_network import Head, TurnNetwork
 
 START = Key(0, ("algorithm",))
+WHOLE = 1_000_000  # turns: all of an update in one gradient step
 LILGYM = "lilGym's released code"
 
 LOGGED = logged_keys.TURN_PPO
@@ -51,7 +53,7 @@ PER_STEP = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(NetworkSettings, StepSettings):
+class Config(PolicySettings, StepSettings):
     """Settings of `turn_ppo`."""
 
     clip: float = setting(0.2, "ε: the ratio of a turn is clipped to [1 - ε, 1 + ε]", source=LILGYM, low=0.0)
@@ -97,6 +99,15 @@ class Config(NetworkSettings, StepSettings):
     )
 
     presets: ClassVar[Any] = {
+        "qa_a2c": Record(
+            epochs=1,
+            minibatch=WHOLE,
+            lam=1.0,
+            normalize_advantages="none",
+            learning_rate=2.5e-4,
+            max_grad_norm=5.0,
+            gamma=0.9,
+        ),
         "lilgym": Record(
             value_clip=0.2,
             epochs=10,
@@ -107,13 +118,12 @@ class Config(NetworkSettings, StepSettings):
             choose="parts",
             schedule="linear",
             total_steps=624_960,  # 1,953 updates of 10 passes over 2,048 turns, 64 in a gradient step
-        )
+        ),
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_network()
-        object.__setattr__(self, "features", self.resolved_features())
+        self.resolve_network()
 
     def steps_of_update(self, episodes: int) -> int:
         """0: the turns of the episodes decide how many gradient steps an update has."""
@@ -152,7 +162,7 @@ def advantages(
 
 
 class TurnPPO(TurnAlgorithm):
-    """PPO on the network of a `TurnActor`."""
+    """PPO among a task's actions, on a `TurnNetwork` with a value function."""
 
     Config: ClassVar[type] = Config
     name = "turn_ppo"
@@ -160,19 +170,21 @@ class TurnPPO(TurnAlgorithm):
     reads = ("play",)
     smoke = ("algorithm.width=16", "algorithm.layers=1", "algorithm.heads=2", "algorithm.minibatch=16")
 
-    def __init__(self, config: Any, model: TurnActor, *, key: Key = START) -> None:
+    def __init__(self, config: Any, model: TurnNetwork, *, key: Key = START) -> None:
         self.config, self.key, self.actor = config, key, model
         if config.stop_forcing:
             StopForcing(TurnAgent(self.name, model, greedy=False), model.task)  # refuses a task without goal
-        self.gradient = GradientStep(trainable(policy=model.policy), config, key)
+        modules = (model.policy,) if model.dropout else ()
+        self.gradient = GradientStep(trainable(policy=model.policy), config, key, modules)
+        self.auxiliary = model.auxiliary(key)
         self.updates = 0
 
     @classmethod
-    def make_actor(cls, config: Any, task: Task, key: Key) -> TurnActor:
+    def make_actor(cls, config: Any, task: Task, key: Key) -> TurnNetwork:
         """The untrained network for a task."""
-        return TurnActor(cls.name, task, config, key)
+        return build(cls.name, task, config, key, Head())
 
-    def agent(self, model: TurnActor, evaluating: bool) -> Agent:
+    def agent(self, model: TurnNetwork, evaluating: bool) -> Agent:
         """The network as an agent: in evaluation the best action, or with `sampled` a drawn one.
 
         In training actions are drawn, and with `stop_forcing` episodes end as their goal is reached.
@@ -183,6 +195,10 @@ class TurnPPO(TurnAlgorithm):
         model.warm()
         return StopForcing(agent, model.task) if self.config.stop_forcing else agent
 
+    def collected(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
+        """Let the network read what it learns besides its choices."""
+        self.auxiliary.collect(episodes, rows)
+
     def prepare(self, batch: ScoredTurns) -> ScoredTurns:
         """The scored turns with advantages and value targets; pure."""
         advantage, target = advantages(batch, self.config.gamma, self.config.lam)
@@ -190,7 +206,7 @@ class TurnPPO(TurnAlgorithm):
             advantage = losses.normalised(advantage)
         return replace(batch, advantage=advantage, target=target)
 
-    def update(self, model: TurnActor, batch: ScoredTurns) -> dict[str, float]:
+    def update(self, model: TurnNetwork, batch: ScoredTurns) -> dict[str, float]:
         """All epochs over one prepared batch; returns means over the whole update, weighted by turns."""
         means, steps = Means(), 0
         for rows in self._schedule(batch.episode):
@@ -199,11 +215,13 @@ class TurnPPO(TurnAlgorithm):
                 break
             means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
             steps += 1
+        self.auxiliary.learn(self.gradient, means)
         self.updates += 1
         assert batch.target is not None
         explained = losses.explained_variance(batch.value.double(), batch.target.double())
         return {
             **dict.fromkeys(PER_STEP, math.nan),
+            **self.auxiliary.logged(),
             **means.logged(),
             "critic/explained_variance": math.nan if explained is None else explained,
             "gradient/steps": float(steps),
@@ -211,10 +229,9 @@ class TurnPPO(TurnAlgorithm):
             "turns": float(len(batch)),
         }
 
-    def loss(self, model: TurnActor, batch: ScoredTurns) -> dict[str, Float[Tensor, " N"]]:
+    def loss(self, model: TurnNetwork, batch: ScoredTurns) -> dict[str, Float[Tensor, " N"]]:
         """The loss as "total", and the logged values: a number for each turn."""
-        logits, value = model.policy(batch.features)
-        chosen = distribution(logits, batch.legality, model.tree)
+        chosen, value = policy_of(model, batch.features, batch.legality)
         new, entropy = logprob_of(chosen, batch.choice), chosen.entropy()
         assert batch.advantage is not None
         assert batch.target is not None
@@ -238,6 +255,7 @@ class TurnPPO(TurnAlgorithm):
         return {
             "fits": self.actor.described,
             **self.gradient.state_dict(),
+            "auxiliary": self.auxiliary.state_dict(),
             "updates": self.updates,
         }
 
@@ -247,12 +265,9 @@ class TurnPPO(TurnAlgorithm):
         Raises:
             BadCheckpoint: it is from a network with other inputs, actions or layers.
         """
-        own, saved = self.actor.described, saved_state.part(state, "fits")
-        if saved != own:
-            name = next(name for name in [*own, *saved] if saved.get(name) != own.get(name))
-            problem = f"the {name} of the saved network was {saved.get(name)!r:.200}"
-            raise BadCheckpoint(f"{problem} and is {own.get(name)!r:.200} now; use the recipe of the run")
+        self.actor.check_fits(saved_state.part(state, "fits"))
         self.gradient.load_state_dict(state)
+        self.auxiliary.load_state_dict(saved_state.part(state, "auxiliary"))
         self.updates = saved_state.count(state, "updates")
 
     def _schedule(self, episode: Int[Tensor, " N"]) -> Iterator[Tensor]:
@@ -266,7 +281,9 @@ class TurnPPO(TurnAlgorithm):
                 rank = torch.from_numpy(key.generator().permutation(int(episode.max()) + 1))
                 yield from rank.to(rows.device)[episode].argsort(stable=True).split(size)
 
-    def _learn(self, model: TurnActor, minibatch: ScoredTurns, means: Means, *, first: bool) -> float | None:
+    def _learn(
+        self, model: TurnNetwork, minibatch: ScoredTurns, means: Means, *, first: bool
+    ) -> float | None:
         """One gradient step on a minibatch; its norm, or None if kl_old exceeds `stop_kl`."""
         if self.config.normalize_advantages == "minibatch":
             assert minibatch.advantage is not None

@@ -141,7 +141,8 @@ def _add(
 ) -> None:
     """Append an episode's answers and observations.
 
-    What follows an answer is the seat's next observation, or the last observation of the episode.
+    What follows an answer is the seat's next observation, or the last observation of the episode. The reward
+    of a text that the task asks for belongs to the action before it.
     """
     name, latest, first = f"{episode.row}#{episode.number} of {episode.task}", None, len(columns.turn)
     for number, turn in enumerate(episode.turns):
@@ -151,7 +152,11 @@ def _add(
                     f"turn {number} of the episode {name} answers no observation of {seat!r}; each answer "
                     "needs an observation before it; check the turns' seats"
                 )
-            choice = actions.index(turn.text, observations[latest].legal)
+            legal = observations[latest].legal
+            if actions.asks_text(legal) and len(columns.turn) > first:
+                columns.reward[-1] += _weighted(turn, weights)
+                continue
+            choice = actions.index(turn.text, legal)
             columns.before.append(latest)
             columns.choice.append(NO_ACTION if choice is None else choice)
             columns.reward.append(_weighted(turn, weights))

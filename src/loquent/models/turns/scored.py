@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from loquent.errors import LoquentError
+from loquent.models.tokens.turns import NO_ACTION, TurnBatch
 from loquent.models.turns.parts import Dense, Path, Tree, masked
+from loquent.pretrained.learning.turn_network import TurnNetwork
+
+PASS = 1024  # turns in one forward pass without gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +47,7 @@ class ScoredTurns:
     reward: Tensor  # f32[N]
     ended: Tensor  # bool[N]: by a rule after this turn
     episode: Tensor  # i64[N]
-    legality: Legality
+    legality: Legality | None  # None: the network reads the legal actions in the features
     logprob: Tensor  # f32[N]: of the choice, by the policy that played, however the choice came about
     value: Tensor  # f32[N]: of the observation before the choice
     bootstrap: Tensor  # f32[N]: the value after the last turn of an episode that has not ended; else 0
@@ -59,7 +65,8 @@ class ScoredTurns:
             if isinstance(getattr(self, field.name), Tensor)
         }
         changed["features"] = {name: array[rows] for name, array in self.features.items()}
-        return replace(self, **changed, legality=self.legality.take(rows))
+        legality = None if self.legality is None else self.legality.take(rows)
+        return replace(self, **changed, legality=legality)
 
 
 def distribution(logits: tuple[Tensor, ...], legality: Legality, tree: Tree | None) -> Dense | Path:
@@ -83,6 +90,53 @@ def logprob_of(chosen: Dense | Path, choice: Tensor) -> Tensor:
     return chosen.of(choice) if isinstance(chosen, Dense) else chosen.of_action()
 
 
-def joined(parts: list[Tensor], device: torch.device) -> Tensor:
-    """Tensors of the turns of several passes as one."""
-    return torch.cat(parts) if parts else torch.zeros(0, device=device)
+def policy_of(
+    network: TurnNetwork, features: Mapping[str, Tensor], legality: Legality | None
+) -> tuple[Dense | Path, Tensor]:
+    """The distribution of a network over the legal actions of N turns, and the values f[N]."""
+    chosen, value = network.distribution(features, legality)
+    return Dense(chosen) if isinstance(chosen, Tensor) else chosen, value
+
+
+@torch.no_grad()
+def score(network: TurnNetwork, batch: TurnBatch) -> ScoredTurns:
+    """The turns with legal actions, log-probabilities and values, all by the network as it is now.
+
+    Raises:
+        LoquentError: an answer is not an action of the set.
+    """
+    if (batch.choice == NO_ACTION).any():
+        raise LoquentError(
+            f"{int((batch.choice == NO_ACTION).sum())} of {len(batch)} answers are not actions of "
+            f"{network.task.identity}, so they have no probability; set algorithm.legal to true"
+        )
+    legality, turns = network.legality(batch), batch.to_torch(network.device)
+    logprobs, values = [], []
+    for rows in torch.arange(len(batch), device=network.device).split(PASS):
+        of_rows = None if legality is None else legality.take(rows)
+        chosen, value = policy_of(network, {name: x[rows] for name, x in turns.features.items()}, of_rows)
+        logprobs.append(logprob_of(chosen, turns.choice[rows]))
+        values.append(value)
+    return ScoredTurns(
+        features=turns.features,
+        choice=turns.choice,
+        reward=turns.reward,
+        ended=turns.ended,
+        episode=turns.episode,
+        legality=legality,
+        logprob=torch.cat(logprobs),
+        value=torch.cat(values),
+        bootstrap=_bootstrap(network, turns),
+    )
+
+
+def _bootstrap(network: TurnNetwork, turns: TurnBatch) -> Tensor:
+    """f[N]: the value of what follows the last turn of each episode that has not ended; else 0."""
+    last = torch.ones_like(turns.ended)
+    last[:-1] = turns.episode[1:] != turns.episode[:-1]
+    values = torch.zeros_like(turns.reward)
+    for rows in (last & ~turns.ended).nonzero()[:, 0].split(PASS):
+        if len(rows):
+            features = {name: x[rows] for name, x in turns.next_features.items()}
+            values[rows] = network.state_values(features)
+    return values

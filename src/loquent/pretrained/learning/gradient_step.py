@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from loquent.core.algorithm import RateSettings, step_size
+from loquent.core.algorithm import StepSettings, step_size
 from loquent.core.seeding import Key, borrowed
 from loquent.files import saved_state
 from loquent.files.machine import parallel
@@ -52,19 +52,17 @@ class GradientStep:
         settings: optimizer, learning rate and its schedule, weight decay and clipping.
         key: the stream that dropout draws from; each step has its own child.
         modules: networks that are in training mode, with dropout, during a step.
-        make: makes the optimizer of the parameters by the settings.
     """
 
     def __init__(
         self,
         parameters: Parameters,
-        settings: RateSettings,
+        settings: StepSettings,
         key: Key,
         modules: Sequence[nn.Module] = (),
-        make: Callable[[Parameters, Any], torch.optim.Optimizer] = make_optimizer,
     ) -> None:
         self.parameters, self.settings, self.key, self.modules = parameters, settings, key, tuple(modules)
-        self.optimizer = make(parameters, settings)
+        self.optimizer = make_optimizer(parameters, settings)
         self.steps = 0
 
     @property

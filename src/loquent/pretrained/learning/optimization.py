@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loquent.core.algorithm import RateSettings, StepSettings
+from loquent.core.algorithm import StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, LoquentError
@@ -132,18 +132,8 @@ def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.opti
     return {"rmsprop": rmsprop, "sgd": sgd}[settings.optimizer](parameters, settings.learning_rate)
 
 
-def lazy_adamw(parameters: Parameters, settings: RateSettings) -> torch.optim.AdamW:
-    """`LazyAdamW` without weight decay."""
-    return adamw(parameters, settings.learning_rate, 0.0, LazyAdamW)
-
-
-def adamw(
-    parameters: Parameters,
-    learning_rate: float,
-    weight_decay: float,
-    kind: type[torch.optim.AdamW] = torch.optim.AdamW,
-) -> torch.optim.AdamW:
-    """AdamW (arXiv:1711.05101), fused where the device supports it.
+def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW (arXiv:1711.05101), fused where the device supports it, and lazy for sparse gradients.
 
     Vectors (biases, norms) have no weight decay.
     """
@@ -151,7 +141,7 @@ def adamw(
     vectors = [p for p in parameters.values() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters.values())
-    kind = RoundedAdamW if _has_16_bits(parameters) else kind
+    kind = RoundedAdamW if _has_16_bits(parameters) else LazyAdamW
     return kind(groups, lr=learning_rate, fused=fused or None)
 
 

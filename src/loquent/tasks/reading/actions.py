@@ -51,6 +51,10 @@ class Commands(ActionSet):
             return np.arange(self.size) < count
         return np.zeros(0, dtype=np.bool_)
 
+    def asks_text(self, legal: Legal) -> bool:
+        """Whether the answer to the question is asked for."""
+        return legal == ()
+
     @abstractmethod
     def legal_queries(self, legal: Legal) -> int:
         """How many queries are legal, from the first on; -1 when no command is legal."""

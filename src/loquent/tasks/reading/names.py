@@ -19,3 +19,4 @@ PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Reading-v0": {"task": "reading", "vector_entry_point": "loquent.tasks.reading.vector:make"},
 }
+NETWORKS = {"qa": "loquent.tasks.reading.network.actor:AskingActor"}

@@ -7,6 +7,7 @@ from typing import Any
 
 from loquent.core.episode import Episode
 from loquent.models.tokens.turns import turn_batch
+from loquent.models.turns.scored import score
 from loquent.rewards import compose
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
@@ -32,7 +33,7 @@ class PlayedTurns(Played):
         actor = self.actor
         self.algorithm.collected(episodes, self.rows)
         turns = turn_batch(episodes, actor.inputs, actor.actions, self.parts.weights)
-        return actor.score(turns) if self.algorithm.scored else turns
+        return score(actor, turns) if self.algorithm.scored else turns
 
     def summary(self, episodes: Sequence[Episode], batch: Any) -> dict[str, float]:
         """The values under `rollout/` for answers that are actions."""

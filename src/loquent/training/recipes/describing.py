@@ -99,7 +99,17 @@ def _schemas() -> dict[str, Callable[[], type]]:
         ("agent", partial(_options, "agent")),
     ):
         schemas |= {f"{kind}.{name}": partial(schema_of, name) for name in registry.names(kind)}
+    schemas |= {
+        f"network.{name}": partial(_settings_of_network, target)
+        for name, target in registry.networks().items()
+    }
     return schemas
+
+
+def _settings_of_network(target: str) -> type:
+    """The settings of a network that a task brings."""
+    settings: type = registry.import_name(target).Settings
+    return settings
 
 
 def _options(kind: str, name: str) -> type:

@@ -1,8 +1,9 @@
-"""QA-DQN (arXiv:1908.10449): deep Q-learning of commands and queries, and pointers that learn to answer.
+"""Deep Q-learning among a task's actions, with the parts of Rainbow (arXiv:1710.02298) as settings.
 
-It has the parts of Rainbow (arXiv:1710.02298) that the paper uses: double and dueling Q, returns of n steps,
-prioritized replay, noisy layers. The released code differs: its target has no end of episodes, and it adds
-the whole rest of the return to the bootstrapped value.
+The parts: double (arXiv:1509.06461) and dueling Q (arXiv:1511.06581), returns of n steps, prioritized replay
+(arXiv:1511.05952) and noisy layers (arXiv:1706.10295). Illegal actions are never chosen, neither in acting
+nor in exploration nor in the target, unless `legal` is false. With the network that the world of QA-DQN
+(arXiv:1908.10449) brings it is that learner.
 """
 
 from __future__ import annotations
@@ -14,47 +15,44 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from loquent.adapters.table import Table
-from loquent.agents.asking import Asker
+from loquent.agents.turns import TurnAgent
 from loquent.algorithms import logged_keys
-from loquent.algorithms.asking import targets
-from loquent.algorithms.asking.answers import Answers
-from loquent.algorithms.asking.episodes import steps_of, stops_of
-from loquent.algorithms.asking.replay import Drawn, Prioritized, Queues, Replay
-from loquent.algorithms.asking.settings import DQNSettings
+from loquent.algorithms.deep_q import targets
+from loquent.algorithms.deep_q.replay import ENDED, Arrays, Drawn, Prioritized, Queues, Replay, Step
+from loquent.algorithms.deep_q.settings import DQNSettings
+from loquent.algorithms.deep_q.transitions import steps_of
 from loquent.core.agent import Agent
 from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
-from loquent.files.machine.memory import bytes_of_arrays
-from loquent.models.asking.actor import AskingActor
-from loquent.models.asking.inputs import Situation
-from loquent.models.asking.network import Network, values
+from loquent.models.turns.building import build
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
-from loquent.pretrained.learning.optimization import Means, lazy_adamw, trainable
+from loquent.pretrained.learning.noisy import stir
+from loquent.pretrained.learning.optimization import Means, trainable
+from loquent.pretrained.learning.turn_network import Head, Store, TurnNetwork
 
 START = Key(0, ("algorithm",))
 EVERYTHING = (-math.inf, math.inf)
-COUNTERS = ("rounds", "finished", "learned", "answered", "copied")
-PER_STEP = ("dqn/loss", "dqn/value", "dqn/error", "answer/loss", "gradient/norm")
+COUNTERS = ("rounds", "finished", "learned", "copied")
+PER_STEP = ("dqn/loss", "dqn/value", "dqn/error", "gradient/norm")
 
-LOGGED = logged_keys.QA_DQN
+LOGGED = logged_keys.TURN_DQN
 
 
-class QADQN(Playing):
-    """Q-learning on the network of an `AskingActor`.
+class TurnDQN(Playing):
+    """Deep Q-learning among a task's actions, on a `TurnNetwork`.
 
-    rounds: steps of all games. finished: games. learned, answered: gradient steps of Q and of the pointers.
-    copied: copies to the target network.
+    rounds: steps of all games. finished: games. learned: gradient steps of Q. copied: copies to the
+    target network.
     """
 
     Config: ClassVar[type] = DQNSettings
-    name = "qa_dqn"
+    name = "turn_dqn"
     reads = ("play",)
     unused = ("model", "decoding", "evaluation")
     smoke = (
@@ -63,47 +61,42 @@ class QADQN(Playing):
         "algorithm.learning_starts=1",
         "algorithm.learn_every=5",
         "algorithm.minibatch=4",
-        "algorithm.width=8",
-        "algorithm.blocks=1",
+        "algorithm.width=16",
+        "algorithm.layers=1",
+        "algorithm.heads=2",
         "algorithm.replay=100",
     )
 
-    def __init__(self, config: Any, model: AskingActor, key: Key = START) -> None:
+    def __init__(self, config: Any, model: TurnNetwork, *, key: Key = START) -> None:
         self.config, self.actor, self.key = config, model, key
-        self.target: Network = copy.deepcopy(model.policy).requires_grad_(False)
-        self.gradient = GradientStep(
-            trainable(policy=model.policy), config, key, (model.policy,), make=lazy_adamw
-        )
-        self.replay = _replay(config, model.inputs.sentences)
-        self.answers = Answers(config.answer_replay, model.inputs.sentences)
+        self.target: nn.Module = copy.deepcopy(model.policy).requires_grad_(False)
+        modules = (model.policy,) if model.dropout else ()
+        self.gradient = GradientStep(trainable(policy=model.policy), config, key, modules)
+        self.store = model.store()
+        self.replay = _replay(config, self.store)
+        self.auxiliary = model.auxiliary(key)
         self.table: Table | None = None
-        self.rounds = self.finished = self.learned = self.answered = self.copied = 0
+        self.rounds = self.finished = self.learned = self.copied = 0
 
     @classmethod
-    def make_actor(cls, config: Any, task: Task, key: Key) -> AskingActor:
+    def make_actor(cls, config: Any, task: Task, key: Key) -> TurnNetwork:
         """The untrained network for a task."""
-        return AskingActor(task, config, key)
+        head = Head(critic=False, dueling=config.dueling, sigma=config.sigma if config.noisy else None)
+        return build(cls.name, task, config, key, head)
 
-    def agent(self, model: AskingActor, evaluating: bool) -> Agent:
-        """The network as an agent that takes the best command, without noise."""
-        model.policy.stir(None)
-        return Asker(self.name, model, greedy=True)
+    def agent(self, model: TurnNetwork, evaluating: bool) -> Agent:
+        """The network as an agent that takes the best action, without noise."""
+        stir(model.policy, None)
+        return TurnAgent(self.name, model, greedy=True)
 
     def sit(self, table: Table, updates: int) -> None:
-        """Start to play at a table.
-
-        Raises:
-            BadSetting: `every_stop` would learn a reward that does not count.
-        """
-        if self.config.every_stop and not dict(table.weights).get("sufficient"):
-            raise BadSetting(
-                "every_stop = true learns the reward `sufficient`, which does not count here; "
-                "set every_stop to false"
-            )
+        """Start to play at a table; BadSetting if the network would learn a reward that does not count."""
+        self.actor.check_rewards(table.weights)
+        self.actor.warm()
         self.table = table
 
     def play(self) -> tuple[list[Episode], dict[str, float]]:
-        """One update: `steps` commands, with learning in between.
+        """One update: `steps` actions, with learning in between.
 
         Returns the finished episodes and the logged values.
         """
@@ -112,16 +105,15 @@ class QADQN(Playing):
         rows = {row.id: row for row in table.sampler.pool.rows}
         episodes: list[Episode] = []
         for _ in range(config.steps // config.games):
-            table.act(self._commands())
+            table.act(self._actions())
             self.rounds += 1
             new = table.take()
             for episode in new:
-                self.replay.add(steps_of(episode, self.actor.inputs, table.weights))
-                if config.every_stop:
-                    row, weight = rows[episode.row], table.weights["sufficient"]
-                    self.replay.add(stops_of(episode, self.actor, row, weight))
-            if config.answers:
-                self.answers.collect(self.actor, new, rows)
+                self.replay.add(steps_of(episode, self.actor.actions, table.weights))
+                known = self.actor.known(episode, rows[episode.row], table.weights)
+                if known:
+                    self.replay.add([Step(now, a, reward, now, ENDED) for now, a, reward in known])
+            self.auxiliary.collect(new, rows)
             self.finished += len(new)
             episodes += new
             ready = self.finished >= config.learning_starts and len(self.replay)
@@ -130,18 +122,18 @@ class QADQN(Playing):
                     self._learn(means)
         return episodes, {
             **dict.fromkeys(PER_STEP, math.nan),
+            **self.auxiliary.logged(),
             **means.logged(),
             "dqn/actions": float(self.rounds * config.games),
             "dqn/exploration": self.exploration,
             "dqn/replay": float(len(self.replay)),
-            "answer/replay": float(len(self.answers)),
             "gradient/steps": float(self.learned),
             "learning_rate": self.gradient.rate,
         }
 
     @property
     def exploration(self) -> float:
-        """The share of random commands now; all are random before learning starts, without noisy layers."""
+        """The share of random actions now; all are random before learning starts, without noisy layers."""
         config = self.config
         if not config.noisy and self.finished < config.learning_starts:
             return 1.0
@@ -151,17 +143,22 @@ class QADQN(Playing):
 
     @property
     def network(self) -> Any:
-        """The network of commands and answers."""
+        """The network that learns."""
         return self.actor.policy
 
     @property
     def width(self) -> int:
-        """The tokens of one observation."""
-        return self.actor.inputs.width
+        """The numbers in one observation."""
+        assert self.table is not None
+        arrays = self.actor.inputs(self.table.observations[0])
+        return sum(array.size for array in arrays.values())
 
     def kept(self) -> dict[str, int]:
         """The bytes of the full replays."""
-        return {"replay": sum(map(bytes_of_arrays, (*self.replay.rings, self.answers))), "collection": 0}
+        assert self.table is not None
+        packed = self.store.pack(self.table.observations[0])
+        rings = sum(ring.bytes_of(packed) for ring in self.replay.rings)
+        return {"replay": rings + self.auxiliary.nbytes, "collection": 0}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that affects later updates: optimizer, target network, replays, counters and games."""
@@ -171,7 +168,7 @@ class QADQN(Playing):
                 **self.gradient.state_dict(),
                 "target": {name: x.detach().clone() for name, x in self.target.state_dict().items()},
                 "replay": self.replay.state_dict(),
-                "answers": self.answers.state_dict(),
+                "auxiliary": self.auxiliary.state_dict(),
                 "counters": {name: getattr(self, name) for name in COUNTERS},
                 "table": self.table.state_dict(),
             }
@@ -181,48 +178,48 @@ class QADQN(Playing):
         """Restore a state from `state_dict`; without a table only check the network.
 
         Raises:
-            BadCheckpoint: the network has other commands, words or layers.
+            BadCheckpoint: the network has other inputs, actions or layers.
         """
-        check_fits(self.actor.described, saved_state.part(state, "fits"))
+        self.actor.check_fits(saved_state.part(state, "fits"))
         if self.table is None:
             return
         self.gradient.load_state_dict(state)
         self.target.load_state_dict(dict(saved_state.part(state, "target")))
-        self.replay.load_state_dict(saved_state.part(state, "replay"))
-        self.answers.load_state_dict(saved_state.part(state, "answers"))
         counters = saved_state.part(state, "counters")
         for name in COUNTERS:
             setattr(self, name, saved_state.count(counters, name))
         self.table.load_state_dict(dict(saved_state.part(state, "table")))
+        packed = self.store.pack(self.table.observations[0]) if self.table.started else {}
+        self.replay.load_state_dict(saved_state.part(state, "replay"), packed)
+        self.auxiliary.load_state_dict(saved_state.part(state, "auxiliary"))
 
-    def _commands(self) -> list[int | str]:
-        """The next command of each game, or its answer where the game has halted."""
+    def _actions(self) -> list[int | str]:
+        """The next action of each game, or its text where the task asks for one."""
         assert self.table is not None
         actor, observations = self.actor, self.table.observations
+        asks_text = actor.actions.asks_text
         choices: list[int | str] = [0] * len(observations)
-        halted = [i for i, observation in enumerate(observations) if observation.legal == ()]
-        running = [i for i in range(len(observations)) if i not in halted]
-        for i, text in zip(halted, actor.answers([observations[i] for i in halted]) if halted else ()):
+        asked = [i for i, observation in enumerate(observations) if asks_text(observation.legal)]
+        running = [i for i in range(len(observations)) if i not in asked]
+        for i, text in zip(asked, actor.answers([observations[i] for i in asked]) if asked else ()):
             choices[i] = text
-        situations = [actor.inputs.situation(observations[i]) for i in running]
         draws = self.key.child("act", self.rounds).generator().random((len(observations), 2))
         explore, share = draws[running, 0] < self.exploration, draws[running, 1]
         best: NDArray[np.int64] | None = None
         if not explore.all():
             if self.config.noisy:
-                actor.policy.stir(self.key.child("noise", "act", self.rounds))
-            best = actor.scores(situations).argmax(1).numpy()
+                stir(actor.policy, self.key.child("noise", "act", self.rounds))
+            best = actor.choose([observations[i] for i in running], None)
         for k, i in enumerate(running):
             if explore[k]:
-                count = actor.inputs.plain + actor.inputs.count(situations[k])
-                choices[i] = int(share[k] * count)
+                choices[i] = actor.explore(observations[i], share[k])
             else:
                 assert best is not None
                 choices[i] = int(best[k])
         return choices
 
     def _learn(self, means: Means) -> None:
-        """A gradient step of Q, one of the pointers, and a copy to the target network when it is due."""
+        """A gradient step of Q, one besides, and a copy to the target network when it is due."""
         config, policy = self.config, self.actor.policy
         if isinstance(self.replay, Prioritized):
             risen = min(1.0, self.learned / config.beta_steps)
@@ -233,7 +230,7 @@ class QADQN(Playing):
         errors: list[Tensor] = []
 
         def loss(part: Drawn) -> Loss:
-            own = self._values(policy, part.situations)
+            own = self._values(policy, part.now)
             each, error = targets.q_loss(own, torch.from_numpy(part.action).to(own.device), target)
             errors.append(error)
             logged = {"dqn/loss": each, "dqn/value": target, "dqn/error": error.abs()}
@@ -243,10 +240,7 @@ class QADQN(Playing):
         means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
         self.replay.learned(drawn, errors[0].double().cpu().numpy())
         self.learned += 1
-        if config.answers and len(self.answers):
-            key = self.key.child("answers", self.answered)
-            self.answers.learn(self.actor, self.gradient, self.config.answers, key, means)
-            self.answered += 1
+        self.auxiliary.learn(self.gradient, means)
         if self.finished // config.target_every > self.copied:
             self.copied = self.finished // config.target_every
             self.target.load_state_dict(policy.state_dict())
@@ -268,27 +262,16 @@ class QADQN(Playing):
             bounds=(self.config.bounded and self.actor.task.spec.return_range) or EVERYTHING,
         )
 
-    def _values(self, network: Network, situations: list[Situation]) -> Tensor:
-        batch = self.actor.inputs.batch(situations).to(self.actor.device)
-        return values(network(batch), self.config.combine)
+    def _values(self, network: nn.Module, arrays: Arrays) -> Tensor:
+        return self.actor.values(network, self.store.batch(arrays))
 
-    def _stir(self, network: Network, purpose: str) -> None:
+    def _stir(self, network: nn.Module, purpose: str) -> None:
         if self.config.noisy:
-            network.stir(self.key.child("noise", purpose, self.learned))
+            stir(network, self.key.child("noise", purpose, self.learned))
 
 
-def check_fits(own: dict[str, Any], saved: Any) -> None:
-    """Raise BadCheckpoint unless a saved network has the commands, words and layers of this one."""
-    for name in ("commands", "queries", "inputs", "encoder", "shape"):
-        if saved.get(name) != own[name]:
-            raise BadCheckpoint(
-                f"the {name} of the saved network: {saved.get(name)!r:.200}; those of this one: "
-                f"{own[name]!r:.200}; use the recipe of the run"
-            )
-
-
-def _replay(config: Any, sentences: int) -> Replay:
-    sizes = config.replay, sentences, config.n_step, config.gamma
+def _replay(config: Any, store: Store) -> Replay:
+    sizes, vary = (config.replay, store, config.n_step, config.gamma), config.vary_steps
     if config.draws == "prioritized":
-        return Prioritized(*sizes, alpha=config.alpha, beta=config.beta)
-    return (Queues if config.draws == "queues" else Replay)(*sizes)
+        return Prioritized(*sizes, alpha=config.alpha, beta=config.beta, vary=vary)
+    return (Queues if config.draws == "queues" else Replay)(*sizes, vary=vary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,22 +10,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from loquent.algorithms.asking.texts import Texts
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
-from loquent.core.task import Observation, Row
+from loquent.core.task import Observation, Row, Task
 from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
-from loquent.models.asking.actor import AskingActor
-from loquent.models.asking.inputs import Asking, Situation
-from loquent.models.asking.pointer import answer_loss
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
 from loquent.pretrained.learning.optimization import Means
+from loquent.pretrained.learning.turn_network import Auxiliary
+from loquent.tasks.reading.network.inputs import Asking, Inputs, Situation
+from loquent.tasks.reading.network.network import Network
+from loquent.tasks.reading.network.pointer import answer_loss
+from loquent.tasks.reading.network.texts import Texts
 
 MOST = 8  # places of an answer in one memory that are kept
 
 
-class Answers:
+class Memories:
     """The last `size` final memories that hold a right answer, with its places (arXiv:1908.10449 sec. 4.3.3).
 
     Each time its places are used again from the first on, texts that no memory has any more are forgotten.
@@ -55,20 +57,6 @@ class Answers:
         self.next = (self.next + 1) % self.size
         if self.next == 0:
             self.texts.keep([self.numbers])
-
-    def collect(self, actor: AskingActor, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
-        """Add the final memories of episodes."""
-        task: Any = actor.task
-        assert isinstance(task, Asking)
-        for episode in episodes:
-            last = next(turn.observation for turn in reversed(episode.turns) if turn.observation is not None)
-            self._add_final(actor, last, task.spans(rows[episode.row], last))
-
-    def _add_final(self, actor: AskingActor, last: Observation, spans: Sequence[tuple[int, int]]) -> None:
-        situation, longest = actor.inputs.situation(last), actor.settings.longest_answer
-        cut = actor.inputs.cut(situation.memory)
-        inside = [(a - cut, b - cut) for a, b in spans if a >= cut and b - a <= longest]
-        self.add(situation.question, situation.memory, inside)
 
     def draw(self, count: int, key: Key) -> tuple[list[Situation], torch.Tensor]:
         """`count` situations, uniformly and with replacement, and the places of answers, i64[count, S, 2]."""
@@ -110,12 +98,58 @@ class Answers:
         if len(filled) and not (filled.min() >= -1 and filled.max() < len(self.texts)):
             raise BadCheckpoint("the answers name texts that the checkpoint lacks; use an undamaged one")
 
-    def learn(self, actor: AskingActor, gradient: GradientStep, size: int, key: Key, means: Means) -> None:
-        """One gradient step of an actor's pointers on `size` drawn memories (`pointer.answer_loss`)."""
+
+class Answers(Auxiliary):
+    """The pointers of a network learn from final memories (`pointer.answer_loss`).
+
+    Args:
+        key: the stream that memories are drawn from.
+    """
+
+    def __init__(self, task: Task, inputs: Inputs, policy: Network, key: Key) -> None:
+        self.task, self.inputs, self.policy, self.key = task, inputs, policy, key
+        self.size = inputs.settings.answers
+        self.memories = Memories(inputs.settings.answer_replay, inputs.sentences)
+        self.nbytes = self.memories.numbers.nbytes + self.memories.spans.nbytes
+
+    def collect(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
+        """Add the final memories of episodes."""
+        task: Any = self.task
+        assert isinstance(task, Asking)
+        for episode in episodes if self.size else ():
+            last = next(turn.observation for turn in reversed(episode.turns) if turn.observation is not None)
+            self._add_final(last, task.spans(rows[episode.row], last))
+
+    def _add_final(self, last: Observation, spans: Sequence[tuple[int, int]]) -> None:
+        situation, longest = self.inputs.situation(last), self.inputs.settings.longest_answer
+        cut = self.inputs.cut(situation.memory)
+        inside = [(a - cut, b - cut) for a, b in spans if a >= cut and b - a <= longest]
+        self.memories.add(situation.question, situation.memory, inside)
+
+    def learn(self, gradient: GradientStep, means: Means) -> None:
+        """One gradient step of the pointers on `answers` drawn memories."""
+        if not self.size or not len(self.memories):
+            return
+        device = next(self.policy.parameters()).device
 
         def loss(drawn: tuple[list[Situation], Tensor]) -> Loss:
-            batch = actor.inputs.batch(drawn[0]).to(actor.device)
-            each = answer_loss(*actor.policy.point(batch), drawn[1].to(actor.device))
+            batch = self.inputs.batch(drawn[0]).to(device)
+            each = answer_loss(*self.policy.point(batch), drawn[1].to(device))
             return Loss(each.sum(), {"answer/loss": each})
 
-        gradient.learn(self.draw(size, key), loss, means, divisor=size)
+        drawn = self.memories.draw(self.size, self.key.child("answers", self.steps))
+        gradient.learn(drawn, loss, means, divisor=self.size)
+        self.steps += 1
+
+    def logged(self) -> dict[str, float]:
+        """The number of memories; the loss is nan before `learn`."""
+        return {"answer/loss": math.nan, "answer/replay": float(len(self.memories))}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The memories, and the number of steps."""
+        return {"memories": self.memories.state_dict(), "steps": self.steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state from `state_dict`."""
+        self.memories.load_state_dict(saved_state.part(state, "memories"))
+        self.steps = saved_state.count(state, "steps")

@@ -7,10 +7,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from loquent.models.asking.blocks import CrossAttention, Highway, Stack
-from loquent.models.asking.inputs import Batch
-from loquent.models.asking.lexicon import PAD
-from loquent.models.asking.settings import NetworkSettings
+from loquent.tasks.reading.network.blocks import CrossAttention, Highway, Stack
+from loquent.tasks.reading.network.inputs import Batch
+from loquent.tasks.reading.network.lexicon import PAD
+from loquent.tasks.reading.network.settings import NetworkSettings
 
 WINDOW = 5  # characters that the convolution reads
 

@@ -1,4 +1,4 @@
-"""The replay of interactions: transitions as numbers of texts, drawn with returns of n steps."""
+"""The replay of transitions, drawn with returns of n steps."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from loquent.algorithms.asking.sum_tree import SumTree
-from loquent.algorithms.asking.texts import Texts
+from loquent.algorithms.deep_q.sum_tree import SumTree
 from loquent.core.seeding import Key
+from loquent.core.task import Observation
 from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
-from loquent.models.asking.inputs import Situation
+from loquent.pretrained.learning.turn_network import Store
 
 GOES_ON, ENDED, CUT = 0, 1, 2  # what follows a transition: the next one, nothing, or a state without a reward
 SMALLEST = 1e-6  # added to the errors of transitions, so that each can be drawn
+COLUMNS = ("action", "reward", "end")  # of a ring, beside the observations
+Arrays = dict[str, NDArray[Any]]
 
 
 class Step(NamedTuple):
-    """A transition of an episode: action in a situation, reward, next situation, and `GOES_ON`, ..."""
+    """A transition of an episode; `end` is `GOES_ON`, `ENDED` or `CUT`."""
 
-    situation: Situation
+    observation: Observation
     action: int
     reward: float
-    following: Situation
+    following: Observation
     end: int
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """N transitions of n_i steps each.
+    """N transitions of n_i steps each; `now` and `following` are for `Store.batch`.
 
     returns: f32[N], Σ_{i<n} γ^i r_i; discount: f32[N], γ^n; alive: bool[N], whether `following` has a value.
     place: i64[N], for `Replay.learned`; weight: f32[N], the weights of importance sampling.
     """
 
-    situations: list[Situation]
+    now: Arrays
     action: NDArray[np.int64]
     returns: NDArray[np.float32]
-    following: list[Situation]
+    following: Arrays
     discount: NDArray[np.float32]
     alive: NDArray[np.bool_]
     place: NDArray[np.int64]
@@ -50,36 +52,53 @@ class Drawn:
 
 
 class Ring:
-    """The last `size` transitions, in the order of play, episode after episode."""
+    """The last `size` transitions, in the order of play, episode after episode.
 
-    def __init__(self, size: int, sentences: int, texts: Texts) -> None:
-        self.size, self.sentences, self.texts = size, sentences, texts
+    The arrays of observations are made with the first transition, whose shapes they have.
+    """
+
+    def __init__(self, size: int, store: Store) -> None:
+        self.size, self.store = size, store
         self.next, self.full = 0, False
-        # the action, the commands left and left next, then numbers of texts: question, queries, searched
-        # words, memory, and the next queries, searched words and memory
-        self.numbers = np.zeros((size, 8 + 2 * sentences), np.int32)
+        self.now: Arrays = {}
+        self.following: Arrays = {}
+        self.action = np.zeros(size, np.int32)
         self.reward, self.end = np.zeros(size, np.float32), np.zeros(size, np.uint8)
 
     def __len__(self) -> int:
         return self.size if self.full else self.next
 
     @property
-    def used(self) -> NDArray[np.int32]:
-        """The numbers of texts of all transitions, as a view."""
-        return self.numbers[: len(self), 3:]
+    def used(self) -> list[Arrays]:
+        """The arrays of the observations of all transitions, as views."""
+        return [{name: array[: len(self)] for name, array in side.items()} for side in self._sides]
+
+    def bytes_of(self, packed: Arrays) -> int:
+        """The bytes of all arrays, for observations of these shapes."""
+        observations = 2 * self.size * sum(array.nbytes for array in packed.values())
+        return observations + sum(getattr(self, name).nbytes for name in COLUMNS)
 
     def add(self, steps: Sequence[Step]) -> NDArray[np.int64]:
         """Add the transitions of an episode; returns their places."""
         places = (self.next + np.arange(len(steps))) % self.size
+        after: tuple[Observation, Arrays] | None = None
         for place, step in zip(places.tolist(), steps, strict=True):
-            now, after = step.situation, step.following
-            question = self.texts.ids((now.question,))
-            texts = (*question, *self._texts(now), *self._texts(after))
-            self.numbers[place] = (step.action, now.left, after.left, *texts)
-            self.reward[place], self.end[place] = step.reward, step.end
+            same = after is not None and after[0] is step.observation
+            packed = after[1] if after and same else self.store.pack(step.observation)
+            after = step.following, self.store.pack(step.following)
+            self.allocate(packed)
+            for side, arrays in zip(self._sides, (packed, after[1]), strict=True):
+                for name, array in arrays.items():
+                    side[name][place] = array
+            self.action[place], self.reward[place], self.end[place] = step.action, step.reward, step.end
         self.full = self.full or self.next + len(steps) >= self.size
         self.next = (self.next + len(steps)) % self.size
         return places
+
+    def allocate(self, packed: Arrays) -> None:
+        """Make the arrays of observations, if there are none yet."""
+        for side in self._sides if not self.now else ():
+            side |= {name: np.zeros((self.size, *x.shape), x.dtype) for name, x in packed.items()}
 
     def draw(
         self,
@@ -96,12 +115,11 @@ class Ring:
             last = np.where(further, (last + 1) % self.size, last)
             returns += np.where(further, gamma**count * self.reward[last], 0.0)
             count += further
-        cut = 6 + self.sentences
         return Drawn(
-            [self._situation(row[3], row[4:cut], row[1]) for row in self.numbers[places].tolist()],
-            self.numbers[places, 0].astype(np.int64),
+            {name: array[places] for name, array in self.now.items()},
+            self.action[places].astype(np.int64),
             returns.astype(np.float32),
-            [self._situation(row[3], row[cut:], row[2]) for row in self.numbers[last].tolist()],
+            {name: array[last] for name, array in self.following.items()},
             (gamma**count).astype(np.float32),
             self.end[last] != ENDED,
             places,
@@ -110,57 +128,67 @@ class Ring:
 
     def state_dict(self) -> dict[str, Any]:
         """The filled part, and where the next transition is written."""
-        filled = len(self)
+        now, following = (
+            {name: torch.from_numpy(array.copy()) for name, array in side.items()} for side in self.used
+        )
         return {
             "next": self.next,
             "full": self.full,
-            "numbers": torch.from_numpy(self.numbers[:filled].copy()),
-            "reward": torch.from_numpy(self.reward[:filled].copy()),
-            "end": torch.from_numpy(self.end[:filled].copy()),
+            "now": now,
+            "following": following,
+            **{name: torch.from_numpy(getattr(self, name)[: len(self)].copy()) for name in COLUMNS},
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state from `state_dict`; BadCheckpoint if it is of a replay of another size."""
+    def load_state_dict(self, state: Mapping[str, Any], packed: Arrays) -> None:
+        """Restore a state from `state_dict`; BadCheckpoint if it is of a replay of another size.
+
+        Args:
+            packed: the arrays of an observation of this run, empty where none has been played yet.
+        """
         self.next = saved_state.count(state, "next", most=self.size - 1)
         self.full = saved_state.flag(state, "full")
-        for name in ("numbers", "reward", "end"):
-            array, saved = getattr(self, name), state[name].numpy()
-            if saved.shape != (len(self), *array.shape[1:]) or saved.dtype != array.dtype:
-                raise BadCheckpoint(
-                    f"the replay's {name} have the shape {saved.shape}; this run's replay needs "
-                    f"{(len(self), *array.shape[1:])}; resume with the settings of the run"
-                )
-            array[: len(saved)] = saved
-        used = self.used
-        if len(used) and not (used.min() >= -1 and used.max() < len(self.texts)):
-            raise BadCheckpoint("the replay names texts that the checkpoint lacks; use an undamaged one")
+        self.now, self.following = {}, {}
+        if len(self):
+            self.allocate(packed)
+        for name in COLUMNS:
+            self._fill(name, getattr(self, name), saved_state.field(state, name))
+        for name, side in (("now", self.now), ("following", self.following)):
+            saved = saved_state.part(state, name)
+            for each, array in side.items():
+                self._fill(f"{name}.{each}", array, saved_state.field(saved, each))
+        if len(self) and not self.now:
+            raise BadCheckpoint(
+                "the replay has transitions and no game is running; use an undamaged checkpoint"
+            )
+        for arrays in self.used if self.now else ():
+            self.store.check(arrays)
 
-    def _texts(self, situation: Situation) -> list[int]:
-        """The numbers of queries, searched words, and memory, which -1 fills up."""
-        ids = self.texts.ids((situation.queries, situation.searched, *situation.memory))
-        return [*ids, *[-1] * (2 + self.sentences - len(ids))]
+    @property
+    def _sides(self) -> tuple[Arrays, Arrays]:
+        return self.now, self.following
 
-    def _situation(self, question: int, others: Sequence[int], left: int) -> Situation:
-        texts = self.texts
-        queries, searched, *memory = others
-        sentences = tuple([texts[number] for number in memory if number >= 0])
-        return Situation(texts[question], sentences, texts[queries], texts[searched], left)
+    def _fill(self, name: str, array: NDArray[Any], tensor: Any) -> None:
+        saved = tensor.numpy()
+        if saved.shape != (len(self), *array.shape[1:]) or saved.dtype != array.dtype:
+            raise BadCheckpoint(
+                f"the replay's {name} has the shape {saved.shape}; this run's replay needs "
+                f"{(len(self), *array.shape[1:])}; resume with the settings of the run"
+            )
+        array[: len(saved)] = saved
 
 
 class Replay:
     """Transitions that are drawn uniformly.
 
-    Each time a ring begins again, the texts that no transition has any more are forgotten.
-
     Args:
-        size: transitions that are kept. sentences: the most in a memory.
-        most: n is drawn uniformly from 1 to this number, for each transition.
+        size: transitions that are kept.
+        most: the number of steps of a transition; with `vary`, n is drawn uniformly from 1 to this number,
+            for each transition.
     """
 
-    def __init__(self, size: int, sentences: int, most: int, gamma: float) -> None:
-        self.texts = Texts()
-        self.most, self.gamma = most, gamma
-        self.rings = [Ring(part, sentences, self.texts) for part in self._parts(size)]
+    def __init__(self, size: int, store: Store, most: int, gamma: float, *, vary: bool = False) -> None:
+        self.store, self.most, self.gamma, self.vary = store, most, gamma, vary
+        self.rings = [Ring(part, store) for part in self._parts(size)]
 
     def _parts(self, size: int) -> list[int]:
         return [size]
@@ -181,23 +209,23 @@ class Replay:
         """Note the errors of drawn transitions; they have no effect here."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The transitions and their texts."""
+        """The transitions, and what they refer to."""
         return {
-            "texts": list(self.texts.all),
+            "store": self.store.state_dict(),
             "rings": {str(i): ring.state_dict() for i, ring in enumerate(self.rings)},
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state from `state_dict`."""
-        self.texts.load(saved_state.items(state, "texts"))
+    def load_state_dict(self, state: Mapping[str, Any], packed: Arrays) -> None:
+        """Restore a state from `state_dict`; `packed` as in `Ring.load_state_dict`."""
+        self.store.load_state_dict(saved_state.part(state, "store"))
         for i, ring in enumerate(self.rings):
-            ring.load_state_dict(saved_state.part(saved_state.part(state, "rings"), str(i)))
+            ring.load_state_dict(saved_state.part(saved_state.part(state, "rings"), str(i)), packed)
 
     def _add(self, ring: Ring, steps: Sequence[Step]) -> NDArray[np.int64]:
         before = ring.next
         places = ring.add(steps[-ring.size :])
         if ring.next <= before:
-            self.texts.keep([each.used for each in self.rings])
+            self.store.tidy([side for each in self.rings for side in each.used if side])
         return places
 
     def _drawn(
@@ -207,7 +235,9 @@ class Replay:
         rng: np.random.Generator,
         weight: NDArray[np.float32] | None = None,
     ) -> Drawn:
-        steps = rng.integers(1, self.most + 1, size=len(places))
+        steps = np.full(len(places), self.most)
+        if self.vary:
+            steps = rng.integers(1, self.most + 1, size=len(places))
         weight = np.ones(len(places), np.float32) if weight is None else weight
         return self.rings[ring].draw(places, steps, self.gamma, weight)
 
@@ -233,7 +263,7 @@ class Queues(Replay):
             for i, (size, share) in enumerate(zip(sizes, (first, count - first), strict=True))
             if share
         ]
-        return joined(parts)
+        return concatenated(parts)
 
 
 class Prioritized(Replay):
@@ -248,11 +278,10 @@ class Prioritized(Replay):
         alpha: α. beta: β, which may be changed between draws.
     """
 
-    def __init__(
-        self, size: int, sentences: int, most: int, gamma: float, *, alpha: float, beta: float
-    ) -> None:
-        super().__init__(size, sentences, most, gamma)
-        self.tree, self.alpha, self.beta, self.greatest = SumTree(size), alpha, beta, 1.0
+    def __init__(self, *sizes: Any, alpha: float, beta: float, **more: Any) -> None:
+        super().__init__(*sizes, **more)
+        [ring] = self.rings
+        self.tree, self.alpha, self.beta, self.greatest = SumTree(ring.size), alpha, beta, 1.0
 
     def add(self, steps: Sequence[Step]) -> None:
         places = self._add(self.rings[0], steps)
@@ -276,8 +305,8 @@ class Prioritized(Replay):
         weights = torch.from_numpy(self.tree.weights(np.arange(len(self))))
         return {**super().state_dict(), "weights": weights, "greatest": self.greatest}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        super().load_state_dict(state)
+    def load_state_dict(self, state: Mapping[str, Any], packed: Arrays) -> None:
+        super().load_state_dict(state, packed)
         self.greatest = saved_state.number(state, "greatest", 0.0)
         weights = state["weights"].numpy()
         if weights.shape != (len(self),) or not (weights > 0).all():
@@ -286,13 +315,14 @@ class Prioritized(Replay):
         self.tree.put(np.arange(len(weights)), weights)
 
 
-def joined(parts: Sequence[Drawn]) -> Drawn:
+def concatenated(parts: Sequence[Drawn]) -> Drawn:
     """Several draws as one; their places mean nothing any more."""
     columns: dict[str, Any] = {}
     for field in fields(Drawn):
         values = [getattr(part, field.name) for part in parts]
-        listed = isinstance(values[0], list)
         columns[field.name] = (
-            [each for value in values for each in value] if listed else np.concatenate(values)
+            {name: np.concatenate([value[name] for value in values]) for name in values[0]}
+            if isinstance(values[0], dict)
+            else np.concatenate(values)
         )
     return Drawn(**columns)

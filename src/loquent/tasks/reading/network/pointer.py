@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from loquent.models.asking.settings import NetworkSettings
+from loquent.tasks.reading.network.settings import NetworkSettings
 
 
 class Head(nn.Module):

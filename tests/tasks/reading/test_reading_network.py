@@ -1,29 +1,33 @@
 """The network of QA-DQN: shapes, padding, noise, pointers and gradients."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import small_encoder
-from loquent.core.algorithm import RateSettings
+from loquent.core.algorithm import StepSettings
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting
-from loquent.models.asking.actor import AskingActor
-from loquent.models.asking.heads import Scores
-from loquent.models.asking.inputs import Situation
-from loquent.models.asking.network import log_probabilities, values
-from loquent.models.asking.noisy import Noisy, noise, uniform
-from loquent.models.asking.pointer import answer_loss, best_spans
-from loquent.models.asking.settings import NetworkSettings
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
-from loquent.pretrained.learning.optimization import Means, lazy_adamw, trainable
+from loquent.pretrained.learning.noisy import Noisy, noise, stir, uniform
+from loquent.pretrained.learning.optimization import Means, trainable
+from loquent.pretrained.learning.turn_network import Head
+from loquent.tasks.reading.network.actor import AskingActor
+from loquent.tasks.reading.network.heads import Scores
+from loquent.tasks.reading.network.inputs import Situation
+from loquent.tasks.reading.network.network import log_probabilities, values
+from loquent.tasks.reading.network.pointer import answer_loss, best_spans
+from loquent.tasks.reading.network.settings import NetworkSettings
 from loquent.tasks.reading.task import Reading
 
+VALUES = Head(critic=False, dueling=True)
+NOISY = replace(VALUES, sigma=0.5)
 SMALL = {
     "width": 8,
     "word_size": 6,
@@ -56,23 +60,23 @@ def task(**options):
     return Reading(from_values(Reading.Options, chosen, "task"))
 
 
-def actor(settings=None, *, critic=False, options=None):
+def actor(settings=None, *, head=VALUES, options=None):
     return AskingActor(
-        task(**(options or {})), NetworkSettings(**{**SMALL, **(settings or {})}), Key(1), critic=critic
+        task(**(options or {})), NetworkSettings(**{**SMALL, **(settings or {})}), Key(1), head
     )
 
 
 EVERY = [
-    {},
-    {"queries": "states", "matches": True, "noisy": True},
-    {"pool": "max", "combine": "mean", "pointer": "shared", "noisy": True, "dueling": False},
-    {"queries": "states", "matches": True, "history": True},
+    ({}, VALUES),
+    ({"queries": "states", "matches": True}, NOISY),
+    ({"pool": "max", "combine": "mean", "pointer": "shared"}, Head(critic=False, sigma=0.5)),
+    ({"queries": "states", "matches": True, "history": True}, VALUES),
 ]
 
 
-@pytest.mark.parametrize("settings", EVERY)
-def test_padding_and_other_situations_change_nothing(settings):
-    made = actor(settings)
+@pytest.mark.parametrize(("settings", "head"), EVERY)
+def test_padding_and_other_situations_change_nothing(settings, head):
+    made = actor(settings, head=head)
     both = made.scores([LONG, SHORT])
     assert both.shape == (2, 3 + 2)
     assert torch.allclose(made.scores([LONG])[0], both[0], atol=1e-5)
@@ -93,15 +97,15 @@ def test_one_token_of_memory_and_question_is_enough(count):
     assert made.answers(observations) == ["lute", "b"][:count]
 
 
-@pytest.mark.parametrize("settings", EVERY)
+@pytest.mark.parametrize(("settings", "head"), EVERY)
 @pytest.mark.parametrize("critic", [False, True])
-def test_gradients_reach_every_parameter(settings, critic):
-    made = actor(settings, critic=critic)
+def test_gradients_reach_every_parameter(settings, head, critic):
+    made = actor(settings, head=replace(head, critic=critic))
     network = made.policy.train()
     for stack in network.modules():
         if hasattr(stack, "skip"):
             stack.skip = 0.0
-    network.stir(Key(3))
+    stir(network, Key(3))
     batch = made.inputs.batch([LONG, SHORT])
     scores = network(batch)
     first, last = network.point(batch)
@@ -159,23 +163,23 @@ def test_uniform_numbers_by_hand_and_their_shape():
 
 
 def test_noise_differs_by_key_and_is_absent_in_evaluation():
-    made = actor({"noisy": True, "queries": "rows"})
+    made = actor({"queries": "rows"}, head=NOISY)
     calm = made.scores([LONG, SHORT])
-    made.policy.stir(Key(1))
+    stir(made.policy, Key(1))
     one = made.scores([LONG, SHORT])
-    made.policy.stir(Key(2))
+    stir(made.policy, Key(2))
     two = made.scores([LONG, SHORT])
-    made.policy.stir(Key(1))
+    stir(made.policy, Key(1))
     assert torch.equal(made.scores([LONG, SHORT]), one)
     assert not torch.allclose(one, two)
-    made.policy.stir(None)
+    stir(made.policy, None)
     assert torch.equal(made.scores([LONG, SHORT]), calm)
     layers = [layer for layer in made.policy.modules() if hasattr(layer, "seed")]
-    made.policy.stir(Key(4))
+    stir(made.policy, Key(4))
     assert len({layer.seed for layer in layers}) == len(layers) == 5  # each has noise of its own
-    again = actor({"noisy": True, "queries": "rows"})
+    again = actor({"queries": "rows"}, head=NOISY)
     again.load_state_dict({name: x + 0 for name, x in made.state_dict().items()})
-    again.policy.stir(Key(4))
+    stir(again.policy, Key(4))
     assert torch.equal(again.scores([LONG]), made.scores([LONG]))
 
 
@@ -211,7 +215,7 @@ def test_the_loss_of_answers_by_hand():
 
 
 def test_scores_of_queries_depend_on_their_own_rows_only():
-    made = actor({"queries": "rows", "dueling": False})
+    made = actor({"queries": "rows"}, head=Head(critic=False))
     before = made.scores([LONG])
     with torch.no_grad():
         made.policy.heads.query.weight[made.inputs.lexicon.rows[made.inputs.lexicon("mill")[0]]] += 1
@@ -223,9 +227,9 @@ def test_scores_of_queries_depend_on_their_own_rows_only():
 @pytest.mark.parametrize("noisy", [False, True])
 def test_a_step_reads_and_changes_the_rows_of_its_queries_only(noisy):
     """I-22: no array of a situation has the size of the vocabulary."""
-    made = actor({"queries": "rows", "noisy": noisy})
+    made = actor({"queries": "rows"}, head=NOISY if noisy else VALUES)
     network, batch = made.policy, made.inputs.batch([LONG, SHORT])
-    network.stir(Key(2) if noisy else None)
+    stir(network, Key(2) if noisy else None)
     network(batch).query[:, :1].sum().backward()
     read = set(batch.rows[batch.queries].flatten().tolist())
     assert len(read) == 4 < len(made.inputs.lexicon.words)  # three queries and padding
@@ -235,7 +239,7 @@ def test_a_step_reads_and_changes_the_rows_of_its_queries_only(noisy):
         assert set(parameter.grad.coalesce().indices()[0].tolist()) == read
     assert len(sparse) == 1 + noisy
     before = network.heads.query.weight.detach().clone()
-    step = GradientStep(trainable(policy=network), RateSettings(learning_rate=0.01), Key(0), make=lazy_adamw)
+    step = GradientStep(trainable(policy=network), StepSettings(learning_rate=0.01, weight_decay=0.0), Key(0))
     step.learn(batch, lambda part: Loss(network(part).query[:, :1].sum(), {}), Means())
     changed = (network.heads.query.weight != before).any(1).nonzero()[:, 0].tolist()
     assert set(changed) <= read
@@ -342,7 +346,7 @@ def test_a_vocabulary_of_queries_scores_each_word():
 )
 def test_contradictions_are_refused(settings, problem):
     with pytest.raises(BadSetting, match=problem):
-        NetworkSettings(**settings).check_network()
+        NetworkSettings(**settings)
 
 
 def test_a_transformers_model_reads_question_and_memory_as_a_pair(tmp_path):

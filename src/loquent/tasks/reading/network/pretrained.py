@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel
-from loquent.models.asking.inputs import Batch, Inputs
 from loquent.pretrained.language import check_ids, load_module, load_tokenizer, transformers_library
+from loquent.tasks.reading.network.inputs import Batch, Inputs
 
 ENDLESS = 1 << 20  # tokens, for models without a bound
 NOWHERE = -1  # the place of a word that is not read

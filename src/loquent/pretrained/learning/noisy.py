@@ -12,6 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from loquent.core.seeding import Key
+
 _MASK = (1 << 64) - 1
 
 
@@ -44,11 +46,23 @@ def noise(seed: int, counters: Int[Tensor, ...]) -> Float[Tensor, ...]:
     return (normal.sign() * normal.abs().sqrt()).float()
 
 
-class Noisy(nn.Module):
+class Noise(nn.Module):
+    """A layer with noise. `seed` selects it (`stir`); None: the layer uses the means of its weights alone."""
+
+    seed: int | None = None
+
+
+def stir(network: nn.Module, key: Key | None) -> None:
+    """Give every noisy layer of a network noise of its own from a key; None: no noise."""
+    layers = [layer for layer in network.modules() if isinstance(layer, Noise)]
+    for number, layer in enumerate(layers):
+        layer.seed = None if key is None else key.child(number).integer()
+
+
+class Noisy(Noise):
     """A linear layer whose weights are μ + σ ∘ ε with factorised noise ε = f(ε_out) f(ε_in)ᵀ.
 
-    μ begins uniform in ±1/√in, σ as σ0/√in, that of the bias as σ0/√out. `seed` selects the noise; None: the
-    layer uses μ alone.
+    μ begins uniform in ±1/√in, σ as σ0/√in, that of the bias as σ0/√out.
     """
 
     def __init__(self, inputs: int, outputs: int, sigma: float) -> None:
@@ -58,7 +72,6 @@ class Noisy(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
         self.weight_sigma = nn.Parameter(torch.full((outputs, inputs), sigma * bound))
         self.bias_sigma = nn.Parameter(torch.full((outputs,), sigma / math.sqrt(outputs)))
-        self.seed: int | None = None
 
     def forward(self, states: Float[Tensor, "... i"]) -> Float[Tensor, "... o"]:
         """The layer's output, with the noise of its seed."""
@@ -79,3 +92,15 @@ def factors(seed: int, inputs: int, rows: Int[Tensor, ...]) -> tuple[Tensor, Ten
 def linear(inputs: int, outputs: int, sigma: float | None) -> nn.Module:
     """A linear layer; noisy unless `sigma` is None."""
     return nn.Linear(inputs, outputs) if sigma is None else Noisy(inputs, outputs, sigma)
+
+
+def noisy(layers: nn.Module, sigma: float | None) -> nn.Module:
+    """Layers in a row with noisy ones in place of the linear ones; unchanged if `sigma` is None."""
+    if sigma is None or not isinstance(layers, nn.Sequential):
+        return layers
+    return nn.Sequential(
+        *(
+            linear(layer.in_features, layer.out_features, sigma) if isinstance(layer, nn.Linear) else layer
+            for layer in layers
+        )
+    )

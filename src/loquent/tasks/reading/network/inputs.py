@@ -16,8 +16,8 @@ from loquent.core.actions import ActionSet, Slots
 from loquent.core.task import Observation, Row, Task
 from loquent.core.values import digest
 from loquent.errors import BadSetting
-from loquent.models.asking.lexicon import Lexicon
-from loquent.models.asking.settings import NetworkSettings
+from loquent.tasks.reading.network.lexicon import Lexicon
+from loquent.tasks.reading.network.settings import NetworkSettings
 
 READ = ("question", "memory", "queries", "searched")
 

@@ -8,25 +8,24 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from loquent.core.seeding import Key
-from loquent.models.asking.blocks import Stack
-from loquent.models.asking.heads import Heads, Rows, Scores
-from loquent.models.asking.inputs import Batch, Inputs
-from loquent.models.asking.noisy import Noisy
-from loquent.models.asking.pointer import Pointer
-from loquent.models.asking.pretrained import Pretrained
-from loquent.models.asking.settings import NetworkSettings
-from loquent.models.asking.words import QANet
+from loquent.pretrained.learning.turn_network import Head
+from loquent.tasks.reading.network.blocks import Stack
+from loquent.tasks.reading.network.heads import Heads, Scores
+from loquent.tasks.reading.network.inputs import Batch, Inputs
+from loquent.tasks.reading.network.pointer import Pointer
+from loquent.tasks.reading.network.pretrained import Pretrained
+from loquent.tasks.reading.network.settings import NetworkSettings
+from loquent.tasks.reading.network.words import QANet
 
 
 class Network(nn.Module):
     """Scores commands and queries of situations, and points at answers.
 
     Args:
-        critic: whether it has a value function beside them, as learners by policy gradients need.
+        head: what the scores are.
     """
 
-    def __init__(self, inputs: Inputs, *, critic: bool) -> None:
+    def __init__(self, inputs: Inputs, head: Head) -> None:
         super().__init__()
         self.settings = settings = inputs.settings
         listed = inputs.listed is not None
@@ -34,7 +33,7 @@ class Network(nn.Module):
         self.blocks = _stack(settings)
         self.left = nn.Linear(1, settings.width) if settings.history else None
         words = inputs.slots if listed else len(inputs.lexicon.words) + 1
-        self.heads = Heads(settings, inputs.plain + 1, words, listed=listed, critic=critic)
+        self.heads = Heads(settings, inputs.plain + 1, words, listed=listed, head=head)
         own = settings.pointer == "stacks"
         self.pointer = Pointer(settings, [_stack(settings) for _ in range(2 * own)])
 
@@ -49,12 +48,6 @@ class Network(nn.Module):
     def point(self, batch: Batch) -> tuple[Float[Tensor, "N L"], Float[Tensor, "N L"]]:
         """Log-probabilities of the first and of the last token of the answer."""
         return self.pointer(self._states(batch)[0], batch.real, self.blocks)
-
-    def stir(self, key: Key | None) -> None:
-        """Give every noisy layer noise of its own from a key; None: no noise."""
-        layers = [layer for layer in self.heads.modules() if isinstance(layer, Noisy | Rows)]
-        for number, layer in enumerate(layers):
-            layer.seed = None if key is None else key.child(number).integer()
 
     def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         memory, question, words = self.encoder(batch)

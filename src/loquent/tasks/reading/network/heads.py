@@ -10,9 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from loquent.models.asking.inputs import Batch
-from loquent.models.asking.noisy import factors, linear
-from loquent.models.asking.settings import NetworkSettings
+from loquent.pretrained.learning.noisy import Noise, factors, linear
+from loquent.pretrained.learning.turn_network import Head
+from loquent.tasks.reading.network.inputs import Batch
+from loquent.tasks.reading.network.settings import NetworkSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Scores:
     value: Float[Tensor, " N"]
 
 
-class Rows(nn.Module):
+class Rows(Noise):
     """A row of weights and a bias for each word of the training rows; row 0 is that of all other words.
 
     Only the rows of the queries of a batch are read, and their gradient is sparse. With `sigma` the layer is
@@ -44,7 +45,6 @@ class Rows(nn.Module):
             spread = torch.full((words, inputs + 1), sigma * bound)
             spread[:, -1] = sigma / math.sqrt(words)
             self.weight_sigma = nn.Parameter(spread)
-        self.seed: int | None = None
 
     def forward(self, shared: Float[Tensor, "N h"], rows: Int[Tensor, "N C"] | None) -> Float[Tensor, "N C"]:
         """The scores of the words with these rows; None: of all words."""
@@ -100,10 +100,10 @@ class Heads(nn.Module):
     """
 
     def __init__(
-        self, settings: NetworkSettings, commands: int, words: int, *, listed: bool, critic: bool
+        self, settings: NetworkSettings, commands: int, words: int, *, listed: bool, head: Head
     ) -> None:
         super().__init__()
-        sigma, hidden = settings.sigma if settings.noisy else None, settings.hidden
+        sigma, hidden = head.sigma, settings.hidden
         self.shared = linear(settings.width, hidden, sigma)
         self.command = linear(hidden, commands, sigma)
         self.by_rows, self.listed = settings.queries == "rows", listed
@@ -112,8 +112,8 @@ class Heads(nn.Module):
             self.query = Rows(hidden, words, sigma, sparse=not listed)
         else:
             self.query = States(settings.width, hidden, sigma)
-        self.values = nn.ModuleList(linear(hidden, 1, sigma) for _ in range(2 * settings.dueling))
-        self.critic = nn.Linear(hidden, 1) if critic else None
+        self.values = nn.ModuleList(linear(hidden, 1, sigma) for _ in range(2 * head.dueling))
+        self.critic = nn.Linear(hidden, 1) if head.critic else None
 
     def forward(
         self,

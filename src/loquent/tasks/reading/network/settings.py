@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loquent.core.settings import setting
+from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 
 PAPER = "1908.10449 app. B"
@@ -74,9 +74,6 @@ class NetworkSettings:
         choices=("mean", "max"),
     )
     hidden: int = setting(150, "size of the layer that the heads share", source=PAPER, low=1)
-    dueling: bool = setting(
-        True, "whether each head has a value and centred advantages (arXiv:1511.06581)", source=CODE
-    )
     queries: str = setting(
         "rows",
         "how a query is scored. rows: each word of the training rows has weights of its own; states: by the "
@@ -90,10 +87,6 @@ class NetworkSettings:
         source="eq. 5",
         choices=("sum", "mean"),
     )
-    noisy: bool = setting(
-        False, "noisy layers in the heads, in place of random commands (arXiv:1706.10295)", source="sec. 5.2"
-    )
-    sigma: float = setting(0.5, "σ0 of noisy layers", source=CODE, low=0.0)
     pointer: str = setting(
         "stacks",
         "the states that the answer is pointed at with. stacks: two more stacks of blocks; shared: the stack "
@@ -103,10 +96,21 @@ class NetworkSettings:
     )
     pointer_hidden: int = setting(150, "size of the hidden layer of the pointer", source=PAPER, low=1)
     longest_answer: int = setting(30, "tokens of an answer at most", low=1)
-    device: str = setting("cpu", "the device of the network", choices=("auto", "cpu", "cuda"))
+    answers: int = setting(
+        64,
+        "memories in one gradient step of the question answerer; 0: it does not learn",
+        source=PAPER,
+        low=0,
+    )
+    answer_replay: int = setting(100_000, "memories with an answer that are kept", low=1)
+    every_stop: bool = setting(
+        False,
+        "learn from every situation of a training game what stopping there earns, which its right answers "
+        "tell; else only where the game stopped. Learners of values of actions alone read it",
+    )
 
-    def check_network(self) -> None:
-        """Raise BadSetting if two settings contradict each other."""
+    def __post_init__(self) -> None:
+        check_ranges(self)
         if self.width % (2 * self.heads):
             raise BadSetting(
                 f"width = {self.width} must be an even multiple of heads = {self.heads}; change one of them"

@@ -1,1 +1,0 @@
-"""Learners of QA-DQN's network: deep Q-learning, and policy gradients."""

@@ -1,0 +1,242 @@
+"""What learners of turns ask of a network that chooses among a task's actions.
+
+The networks over features are `models.turns.actor.TurnActor`. A world brings its own by a line in its
+`names.py` (`registry.networks`); anybody else by "module:Name".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from loquent.core.actions import ActionSet
+from loquent.core.episode import Episode
+from loquent.core.options import from_values
+from loquent.core.seeding import Key
+from loquent.core.task import NoOptions, Observation, Row, Task
+from loquent.core.values import Record
+from loquent.errors import BadCheckpoint, BadSetting, LoquentError
+from loquent.files.tensor_files import save_network
+from loquent.pretrained.learning.gradient_step import GradientStep
+from loquent.pretrained.learning.optimization import Means
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the scores of a network are: with `critic` the logits of a policy, else values of actions.
+
+    dueling: whether the values are a state's value and centred advantages (arXiv:1511.06581).
+    sigma: σ0 of noisy layers (arXiv:1706.10295); None: no noise.
+    """
+
+    critic: bool = True
+    dueling: bool = False
+    sigma: float | None = None
+
+
+class TurnNetwork:
+    """A network of a task, with the inputs that it reads and the actions that it chooses among.
+
+    A class that a world brings is constructed as `Class(task, settings, key, head)`, with its `Settings`, a
+    frozen dataclass of `setting` fields. `inputs` maps an observation to arrays by name. `policy` is the
+    module that learns.
+    """
+
+    Settings: ClassVar[type] = NoOptions
+    language: None = None  # it has no language model
+    draws: int = 1
+    """The uniform numbers that one action needs."""
+    dropout: ClassVar[bool] = False
+    """Whether it is in training mode, with dropout, during a gradient step."""
+    task: Task
+    actions: ActionSet
+    inputs: Any
+    policy: nn.Module
+
+    def __init__(self, task: Task, settings: Any, key: Key, head: Head) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def filled(cls, settings: Mapping[str, Any]) -> Any:
+        """The `Settings` with these values; BadSetting for an unknown or wrong one."""
+        return from_values(cls.Settings, settings, "network_settings", "algorithm")
+
+    @classmethod
+    def learns_besides(cls, settings: Any) -> bool:
+        """Whether `auxiliary` takes gradient steps with these settings."""
+        return False
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the network."""
+        return next(self.policy.parameters()).device
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a saved network must fit: its inputs, its actions and its shape."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> dict[str, list[int]]:
+        """The shapes of the tensors, by name."""
+        return {name: list(tensor.shape) for name, tensor in self.policy.state_dict().items()}
+
+    def check_fits(self, saved: Mapping[str, Any]) -> None:
+        """Raise BadCheckpoint unless a saved network has the inputs, actions and layers of this one."""
+        own = self.described
+        for name in [*own, *saved]:
+            if saved.get(name) != own.get(name):
+                raise BadCheckpoint(
+                    f"the {name} of the saved network was {saved.get(name)!r:.200} and is "
+                    f"{own.get(name)!r:.200} now; use the recipe of the run"
+                )
+
+    def save(self, folder: Path) -> None:
+        """Write `model.safetensors`, and `config.json` with what the network fits."""
+        save_network(self.policy, {"task": self.task.identity, **self.described}, folder)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The tensors of the network."""
+        return {f"policy.{name}": x.detach().clone() for name, x in self.policy.state_dict().items()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Restore a state from `state_dict`."""
+        self.policy.load_state_dict({name.removeprefix("policy."): x for name, x in state.items()})
+
+    def warm(self) -> None:
+        """Prepare caches of inputs before the first episode, in an order that a resumed run repeats."""
+
+    def choose(
+        self, observations: Sequence[Observation], uniform: NDArray[np.float64] | None
+    ) -> NDArray[np.int64]:
+        """The number of a legal action for each observation; without `uniform` the best action.
+
+        Args:
+            uniform: f64[N, draws] in [0, 1), which draw the actions of a policy.
+        """
+        raise NotImplementedError
+
+    def explore(self, observation: Observation, uniform: float) -> int:
+        """A legal action at random, by a uniform number in [0, 1)."""
+        legal = np.flatnonzero(self.actions.mask(observation.legal))
+        return int(legal[int(uniform * len(legal))])
+
+    def answers(self, observations: Sequence[Observation]) -> list[str]:
+        """The texts to observations that ask for a text instead of an action (`ActionSet.asks_text`)."""
+        raise BadSetting(
+            f"{self.task.identity} asks for a text, and this network only chooses among actions; choose "
+            "another network"
+        )
+
+    def stuck(self) -> LoquentError:
+        """The error of an observation without a legal action."""
+        return LoquentError(
+            f"an observation of {self.task.identity} has no legal action, so none can be chosen; correct the "
+            "task"
+        )
+
+    def values(self, module: nn.Module, batch: Any) -> Float[Tensor, "N B"]:
+        """The values of all actions, -inf for illegal ones; only of a network without a critic.
+
+        Args:
+            module: `policy` or a copy of it. batch: what `store().batch` returns.
+        """
+        raise NotImplementedError
+
+    def store(self) -> Store:
+        """How a replay keeps what the network reads."""
+        raise NotImplementedError
+
+    def distribution(self, features: Mapping[str, Tensor], legality: Any) -> tuple[Any, Float[Tensor, " N"]]:
+        """The policy and the values of states; only of a network with a critic.
+
+        The policy is the log-probabilities of all actions, f[N, B], -inf for illegal ones.
+
+        Args:
+            features: the arrays of `inputs`. legality: what `legality` returns for the same turns.
+        """
+        raise NotImplementedError
+
+    def state_values(self, features: Mapping[str, Tensor]) -> Float[Tensor, " N"]:
+        """The values of states; only of a network with a critic."""
+        raise NotImplementedError
+
+    def legality(self, batch: Any) -> Any:
+        """The legal actions of a `TurnBatch` for `distribution`; None: it reads them in the features."""
+        return None
+
+    def auxiliary(self, key: Key) -> Auxiliary:
+        """What the network learns besides its choices, with draws from a key; by default nothing."""
+        return Auxiliary()
+
+    def check_rewards(self, weights: Record) -> None:
+        """Raise BadSetting if the settings need a reward that does not count; by default none does."""
+
+    def known(self, episode: Episode, row: Row, weights: Record) -> list[tuple[Observation, int, float]]:
+        """Actions that would have ended the episode, with their rewards, if the row tells these.
+
+        Each has the observation that it answers. By default there are none.
+        """
+        return []
+
+
+class Store:
+    """How a replay keeps observations: as arrays by name, each name with one shape and type."""
+
+    def pack(self, observation: Observation) -> dict[str, NDArray[Any]]:
+        """The arrays of an observation."""
+        raise NotImplementedError
+
+    def batch(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """What the network reads, from N of each array."""
+        raise NotImplementedError
+
+    def tidy(self, arrays: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+        """Forget what none of these arrays names; may change them in place.
+
+        A replay calls it each time that it begins to overwrite its oldest observations.
+        """
+
+    def check(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Raise BadCheckpoint if restored arrays are not those of this store."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the arrays refer to."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state from `state_dict`."""
+
+
+class Auxiliary:
+    """What a network learns besides its choices, from the episodes that a learner collects; here nothing."""
+
+    steps: int = 0
+    """Gradient steps so far."""
+    nbytes: int = 0
+    """The bytes of the arrays that it keeps."""
+
+    def collect(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
+        """Read episodes; `rows` are those of the run by their ids."""
+
+    def learn(self, gradient: GradientStep, means: Means) -> None:
+        """Take one gradient step, if there is anything to learn from."""
+
+    def logged(self) -> dict[str, float]:
+        """The values to log, with nan for those that `learn` adds to the means."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that affects later steps."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state from `state_dict`."""
