@@ -80,11 +80,11 @@ class LanguageModelAgent:
         refuse(self.engine, self.settings.wants)
 
     @classmethod
-    def of(cls, actor: Actor, evaluating: bool, version: int, **choice: Any) -> Self:
+    def of(cls, actor: Actor, evaluating: bool, version: int = 0, **choice: Any) -> Self:
         """The agent of an actor, with the decoding of collection or of evaluation.
 
         Args:
-            version: the number of the actor's update.
+            version: the number of the actor's update; 0 if nobody counts.
             choice: further arguments, such as `nucleus` and `name`.
         """
         decoding = actor.evaluation if evaluating else actor.decoding

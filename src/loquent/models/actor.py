@@ -79,7 +79,8 @@ class Actor(nn.Module):
         reference: a frozen causal model, or None.
         values: token values, if a value-learning algorithm attached them.
         conditioning: the input of a number, if an algorithm that conditions the policy attached it.
-        engines: the engines that have drawn for it, by name (`models.decode.transfer`).
+        engines: the engines that draw for it, by name, each with a count of the changes of the weights that
+            it has (`models.decode.transfer`).
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Actor(nn.Module):
         self.policy, self.critic, self.reference = language.module, critic, reference
         self.values: TokenValues | None = None
         self.conditioning: Conditioning | None = None
-        self.engines: dict[str, Engine] = {}
+        self.engines: dict[str, tuple[Engine, int]] = {}
         self.eval()
 
     @classmethod
@@ -273,8 +274,6 @@ class Actor(nn.Module):
         """Load the result of `state_dict`."""
         shared = {name: state_dict[first] for name, first in self._shared().items() if first in state_dict}
         unchanged = self._under_adapters()
-        for engine in self.engines.values():
-            engine.version = -1  # the weights change, so they are transferred before the next draw
         return super().load_state_dict({**unchanged, **shared, **state_dict}, strict=strict, assign=assign)
 
     def _under_adapters(self) -> dict[str, Tensor]:

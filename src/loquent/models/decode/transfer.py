@@ -18,6 +18,7 @@ from loquent.models.engine import BOUNDS, Ask, Drawn, Engine, Given, refuse
 from loquent.models.format.names import Format
 from loquent.models.score.acted import answer_logprobs
 from loquent.pretrained import lora, prompt_room
+from loquent.pretrained.pytorch.torch_private import version as changes_of
 
 PROBES = (("a", "b"), ("What is the colour of the sky?", " It is blue."), ("1 2 3 4 5 6 7 8", " 9 10 11 12"))
 
@@ -46,15 +47,18 @@ def engine_for(actor: Actor, decoding: Decoding | None, version: int) -> Engine:
     It is made at its first use, and closed with the actor.
 
     Args:
-        version: the number of the actor's update.
+        version: the number of the actor's update; 0 if nobody counts.
     """
     name = OURS if decoding is None else decoding.engine
+    changes = changes_of(actor.policy.parameters())
     if name not in actor.engines:
-        actor.engines[name] = engine_of(name, actor.policy, actor.format)
-        weakref.finalize(actor, actor.engines[name].close)
-    engine = actor.engines[name]
-    if engine.version != version:
+        engine = engine_of(name, actor.policy, actor.format)
+        weakref.finalize(actor, engine.close)
+        actor.engines[name] = engine, changes
+    engine, known = actor.engines[name]
+    if (engine.version, known) != (version, changes):  # a learner may not count its updates
         transfer(engine, actor.policy, actor.format, version)
+        actor.engines[name] = engine, changes
     return engine
 
 
