@@ -17,6 +17,7 @@ from loquent.bench.conformance.engines import problems
 from loquent.core.agent import Question
 from loquent.core.episode import TASK, Episode, Tokens, Turn
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.core.task import Observation
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting, BrokenEngine, EngineCannot, NotTrusted
@@ -237,6 +238,13 @@ def test_an_actors_engine_has_its_newest_weights_and_is_closed_with_it(monkeypat
     assert PlainLoop.loads == [0, 0, 1, 1]
     del actor
     assert closed == ["plain loop"]
+
+
+def test_an_engine_without_exact_keys_says_that_a_resumed_run_differs():
+    build = {"critic": "none", "reference": "none", "decoding": None, "evaluation": None, "key": Key(0)}
+    actor = Actor.build(language(), **build)
+    with pytest.warns(Remark, match="plain_engine:Nothing' has no exact keys: a resumed run"):
+        engine_for(actor, Decoding(engine="plain_engine:Nothing"), 0)
 
 
 def test_an_engine_is_probed_after_each_load():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from loquent.core import registry
 from loquent.core.episode import TASK, Tokens, Turn
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenEngine
 from loquent.models.actor import Actor
 from loquent.models.decode.engine import LoopEngine
@@ -44,7 +46,7 @@ def engine_of(name: str, module: Any, format: Format) -> Engine:
 def engine_for(actor: Actor, decoding: Decoding | None, version: int) -> Engine:
     """The engine that an actor draws with, which has the actor's newest weights.
 
-    It is made at its first use, and closed with the actor.
+    It is made at its first use, and closed with the actor. A remark says if its draws cannot be repeated.
 
     Args:
         version: the number of the actor's update; 0 if nobody counts.
@@ -54,6 +56,11 @@ def engine_for(actor: Actor, decoding: Decoding | None, version: int) -> Engine:
     if name not in actor.engines:
         engine = engine_of(name, actor.policy, actor.format)
         weakref.finalize(actor, engine.close)
+        if not engine.can.exact_keys:
+            message = (
+                f"{name!r} has no exact keys: a resumed run plays the same rows, but draws other answers"
+            )
+            warnings.warn(f"decoding.engine = {message}", Remark, stacklevel=2)
         actor.engines[name] = engine, changes
     engine, known = actor.engines[name]
     if (engine.version, known) != (version, changes):  # a learner may not count its updates
