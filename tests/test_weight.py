@@ -22,7 +22,7 @@ LIMITS = {
     "door": 318,
     "files": 1_385,
     "metrics": 4_274,
-    "models": 7_377,
+    "models": 7_385,
     "pretrained": 3_069,
     "report": 1_903,
     "rewards": 995,

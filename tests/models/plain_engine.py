@@ -147,3 +147,24 @@ class Forgetful(PlainLoop):
 
 class Nothing(PlainLoop):
     can = Capabilities()
+
+
+class Empty(PlainLoop):
+    """Answers without a token."""
+
+    def answer(self, ask):
+        return Drawn(Tokens(np.empty(0, dtype=np.int64), np.empty(0), None), "end")
+
+
+class Long(PlainLoop):
+    """Draws more tokens than it may."""
+
+    def answer(self, ask):
+        return super().answer(replace(ask, decoding=replace(ask.decoding, max_new_tokens=9)))
+
+
+class Odd(PlainLoop):
+    """Stops for a reason that no task knows."""
+
+    def answer(self, ask):
+        return Drawn(super().answer(ask).tokens, "abort")

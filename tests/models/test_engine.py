@@ -135,6 +135,17 @@ def test_each_request_is_answered_once():
         draw(engine, [Ask((1,), Key(i), Decoding(max_new_tokens=2)) for i in range(2)])
 
 
+@pytest.mark.parametrize(
+    ("name", "count", "reason"), [("Empty", 0, "end"), ("Long", 9, ""), ("Odd", "", "abort")]
+)
+def test_an_answer_that_no_policy_draws_is_refused(name, count, reason):
+    engine = engine_of(f"plain_engine:{name}", *parts())
+    with pytest.raises(
+        BrokenEngine, match=rf"plain loop gave an answer of {count}.*stopped by '{reason}.*1 to 4"
+    ):
+        draw(engine, [Ask((1,), Key(0), Decoding(max_new_tokens=4, min_new_tokens=4))])
+
+
 def test_requests_with_different_settings_are_drawn_as_if_alone():
     engine = LoopEngine(*parts())
     kinds = [Decoding(max_new_tokens=5, **how) for how in ({}, {"top_k": 3}, {"method": "greedy"})]

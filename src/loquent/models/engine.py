@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +224,7 @@ def draw(engine: Engine, asks: Sequence[Ask]) -> list[Drawn]:
 
     Raises:
         EngineCannot: the engine lacks a capability that a request needs; nothing is drawn.
-        BrokenEngine: the engine did not answer each request once.
+        BrokenEngine: the engine did not answer each request once, or an answer has a wrong length.
     """
     for ask in asks:
         refuse(engine, ask.wants)
@@ -235,4 +235,12 @@ def draw(engine: Engine, asks: Sequence[Ask]) -> list[Drawn]:
             f"the engine {engine.name} gave {len(numbered)} answers to {len(asks)} requests, with the "
             f"numbers {sorted(answers)!r:.80}; it must answer each request once; mend its `draw`"
         )
+    for number, ask in enumerate(asks):
+        count, stopped = len(answers[number].tokens.ids), answers[number].stopped
+        if not 0 < count <= ask.decoding.max_new_tokens or stopped not in get_args(Stopped):
+            raise BrokenEngine(
+                f"the engine {engine.name} gave an answer of {count} tokens, stopped by {stopped!r:.40}; it "
+                f"must have 1 to {ask.decoding.max_new_tokens} and stop by one of {get_args(Stopped)}; mend "
+                "its `draw`"
+            )
     return [answers[number] for number in range(len(asks))]
