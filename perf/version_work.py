@@ -14,7 +14,8 @@ from learning import Ours
 from references.learner import Settings
 
 from loquent.core.seeding import Key
-from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.decode.loop import Decoding, decode
+from loquent.models.engine import Nucleus
 
 Work = Callable[[], dict[str, Any]]
 

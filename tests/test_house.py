@@ -249,6 +249,8 @@ PROTOCOLS = ("core/rollout/*.py", "adapters/*.py")  # rooms whose protocols are 
 LOOKED_UP = {
     ("core/metric.py", "keys"),  # `traits`: a metric may leave these out, and every reader asks `traits`
     ("core/metric.py", "directions"),
+    ("core/metric.py", "range"),
+    ("core/metric.py", "ranges"),
     ("core/metric.py", "together"),
     ("core/metric.py", "corpus_only"),
     ("core/metric.py", "reads"),

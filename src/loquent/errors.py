@@ -82,6 +82,10 @@ class BrokenAgent(LoquentError):
     """An agent returned the wrong number of answers, or something other than an `Answer`."""
 
 
+class BrokenEngine(LoquentError):
+    """An engine broke its contract: a request has no answer, or log-probabilities are not the learner's."""
+
+
 class BrokenMetric(LoquentError):
     """A metric broke its contract: it returned NaN, an infinity, or a list of the wrong length."""
 
@@ -118,6 +122,10 @@ class NotTrusted(BadSetting):
 
 class NotImported(BadSetting):
     """A file names code that is not imported, because the command only reads the file."""
+
+
+class EngineCannot(BadSetting):
+    """A setting needs something that the engine of the decoding cannot do; nothing has been drawn."""
 
 
 class BadRenderMode(BadSetting, TypeError):

@@ -14,7 +14,8 @@ from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadSetting
 from loquent.models.actor import Actor
-from loquent.models.decode.loop import Decoding, Nucleus
+from loquent.models.decode.loop import Decoding
+from loquent.models.engine import Nucleus
 from loquent.models.format.names import Plain
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import token_batch

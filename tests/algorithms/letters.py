@@ -190,6 +190,7 @@ def padded(batch: TokenBatch, extra: int) -> TokenBatch:
         "drawn_logprob",
         "policy_logprob",
         "reference_logprob",
+        "version",
         "value",
         "advantage",
         "target",

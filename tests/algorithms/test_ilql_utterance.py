@@ -14,8 +14,8 @@ from loquent.core.episode import Tokens
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
 from loquent.models.choose.answers import AnswerScore
-from loquent.models.decode.drawn import Drawn
 from loquent.models.decoding_settings import Decoding
+from loquent.models.engine import Drawn
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.utterances import utterances
 from loquent.pretrained import hidden

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from loquent.core.seeding import Key, borrowed
-from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.decode.loop import Decoding, decode
+from loquent.models.engine import Nucleus
 from loquent.models.score import one_pass
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.support import Support, Trie

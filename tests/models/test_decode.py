@@ -21,8 +21,9 @@ from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
 from loquent.models.caches import attention, cache, rows
-from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.decode.loop import Decoding, decode
 from loquent.models.decode.sampling import choose
+from loquent.models.engine import Nucleus
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.support import Trie, restricted_logprob
 

@@ -13,7 +13,8 @@ from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel
 from loquent.models.caches import paired, twins
 from loquent.models.caches import rows as rows_module
-from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.decode.loop import Decoding, decode
+from loquent.models.engine import Nucleus
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.trie import Trie
 from loquent.pretrained import head, hidden, logits, padded, pairs

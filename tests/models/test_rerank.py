@@ -15,8 +15,8 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.errors import BadModel, BadSetting
 from loquent.models.choose.best_of import AdvantageScore, BestOf, log_probability
-from loquent.models.decode.drawn import Drawn
 from loquent.models.decode.loop import Decoding
+from loquent.models.engine import Drawn
 from loquent.models.format.names import Plain
 from loquent.models.values.perturb import Perturbation
 from loquent.training.evaluate import evaluate_agent

@@ -142,6 +142,8 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     "evaluation.min_new_tokens": None,  # an early end is too rare here
     "decoding.compile": None,  # the same answers in other time: tests/models/test_compiled_steps.py
     "evaluation.compile": None,
+    "decoding.engine": None,  # another engine gives the same answers: tests/models/test_engine.py
+    "evaluation.engine": None,
     "decoding.temperature": 0.3,
     "evaluation.temperature": 0.3,
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
 
 from loquent.core.agent import Answer, Question
+from loquent.core.seeding import Key
 from loquent.errors import BadSetting
+from loquent.models.actor import Actor
 from loquent.models.choose.best_of import BestOf
-from loquent.models.decode.loop import Decoding, Nucleus, decode
+from loquent.models.decode.transfer import engine_for, engine_of
+from loquent.models.decoding_settings import OURS, Decoding
+from loquent.models.engine import Ask, Engine, Nucleus, draw, refuse
 from loquent.models.format.names import Format
 from loquent.models.tokens.support import Trie, legal_words
 from loquent.models.values.perturb import Perturbation, best_of_kl
@@ -29,6 +34,7 @@ class LanguageModelAgent:
         format: writes turns as token ids; only ids of its tokenizer are drawn.
         decoding: how answers are drawn; `Decoding()` by default.
         nucleus: NLPO's masking policy, or None.
+        engine: who draws the tokens; by default a new engine, which `decoding.engine` names.
         perturbation: values that perturb the policy, or None.
         best_of: the number of candidates for each answer, and the score that chooses among them; None: one
             candidate.
@@ -36,6 +42,7 @@ class LanguageModelAgent:
     Raises:
         BadSetting: the answers' length leaves no room for a prompt in the model's context, or all candidates
             of an answer would be the same.
+        EngineCannot: the engine cannot draw with these settings.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class LanguageModelAgent:
         decoding: Decoding | None = None,
         nucleus: Nucleus | None = None,
         *,
+        engine: Engine | None = None,
         perturbation: Perturbation | None = None,
         best_of: BestOf | None = None,
         name: str = "language model",
@@ -67,6 +75,22 @@ class LanguageModelAgent:
                 f"context of {new + self.room}; it must be less than the context"
             )
         self.room = min(self.room, self.decoding.max_prompt_tokens or self.room)
+        self.engine = engine_of(self.decoding.engine, module, format) if engine is None else engine
+        self.settings = Ask((), Key(0), self.decoding, nucleus=nucleus, perturbation=perturbation)
+        refuse(self.engine, self.settings.wants)
+
+    @classmethod
+    def of(cls, actor: Actor, evaluating: bool, version: int = 0, **choice: Any) -> Self:
+        """The agent of an actor, with the decoding of collection or of evaluation.
+
+        Args:
+            version: the number of the actor's update; 0 if nobody counts.
+            choice: further arguments, such as `nucleus` and `name`.
+        """
+        decoding = actor.evaluation if evaluating else actor.decoding
+        return cls(
+            actor.policy, actor.format, decoding, engine=engine_for(actor, decoding, version), **choice
+        )
 
     @property
     def kl_of_choice(self) -> float | None:
@@ -90,68 +114,44 @@ class LanguageModelAgent:
             parts.append(f"best of {self.best_of.number}")
         if self.legal_only:
             parts.append("legal actions only")
+        if self.decoding.engine != OURS:
+            parts.append(f"drawn by {self.decoding.engine}")
         return ", ".join(parts)
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
         """One answer per question, in order, without dropout."""
-        written = [
-            self.format.prompt(
+        asks, cuts = [], []
+        for question in asked:
+            observation = question.observation
+            ids, first = self.format.prompt(
                 question.instruction,
                 question.turns,
-                question.observation.seat,
+                observation.seat,
                 self.room,
                 self.decoding.truncation_side,
             )
-            for question in asked
-        ]
-        prompts, dropped = [prompt for prompt, _ in written], [first for _, first in written]
-        number = 1 if self.best_of is None else self.best_of.number
-        stop = [
-            self._stop(question.observation.stop, prompt)
-            for question, prompt in zip(asked, prompts, strict=True)
-        ]
-        keys = [
-            question.key.child("candidate", i) if i else question.key
-            for i in range(number)
-            for question in asked
-        ]
-        drawn = decode(
-            self.module,
-            prompts * number,
-            keys,
-            self.decoding,
-            end=self.format.end,
-            pad=self.format.pad,
-            stop=stop * number,
-            allowed=[self._words(question) for question in asked] * number,
-            nucleus=self.nucleus,
-            perturbation=self.perturbation,
-            vocabulary=self.format.vocabulary,
-        )
-        if self.best_of is not None:
-            drawn = self.best_of.choose(prompts, [drawn[i :: len(asked)] for i in range(len(asked))])
-        answers = []
-        for question, prompt, first, answer in zip(asked, prompts, dropped, drawn, strict=True):
-            text = before_first(
-                self.format.text(answer.tokens.ids.tolist(), prompt), question.observation.stop
+            cuts.append(first)
+            asks.append(
+                replace(
+                    self.settings,
+                    ids=ids,
+                    key=question.key,
+                    stop=observation.stop,
+                    legal=self._words(question),
+                    game=question.game,
+                )
             )
-            answers.append(Answer(text, answer.stopped, answer.tokens, first))
+        number = 1 if self.best_of is None else self.best_of.number
+        more = [replace(ask, key=ask.key.child("candidate", i)) for i in range(1, number) for ask in asks]
+        drawn = draw(self.engine, asks + more)
+        if self.best_of is not None:
+            candidates = [drawn[i :: len(asked)] for i in range(len(asked))]
+            drawn = self.best_of.choose([ask.ids for ask in asks], candidates)
+        answers = []
+        for ask, first, answer in zip(asks, cuts, drawn, strict=True):
+            text = self.format.text(answer.tokens.ids.tolist(), ask.ids)
+            answers.append(Answer(before_first(text, ask.stop), answer.stopped, answer.tokens, first))
         return answers
-
-    def _stop(self, strings: tuple[str, ...], prompt: Sequence[int]) -> Callable[[list[int]], bool] | None:
-        """A test whether the newest id completes a stop string; None without stop strings.
-
-        Each byte of a stop string takes at most one id, so the test reads only the last ids.
-        """
-        if not any(strings):
-            return None
-        longest = max(len(string.encode("utf-8", "replace")) for string in strings) + 4
-
-        def stops(ids: list[int]) -> bool:
-            text = self.format.text(ids[-longest:], ids[:-longest] or prompt)
-            return any(string in text for string in strings if string)
-
-        return stops
 
     def _words(self, question: Question) -> Trie | None:
         if not self.legal_only or question.actions is None:

@@ -29,15 +29,17 @@ TASK = "task"
 class Tokens:
     """The sampled tokens of one answer.
 
-    The arrays have length n. `support` is a `models.support.Support`, or None when all tokens were allowed.
+    The arrays have length n. `support` is a `models.tokens.support.Support`, or None when all tokens were
+    allowed. `version` is the number of the policy's weights that drew the tokens: of the update, from 0.
     """
 
     ids: NDArray[np.int64]
     drawn_logprob: NDArray[
         np.floating[Any]
     ]  # within the support and with temperature; the denominator of the ratio
-    policy_logprob: NDArray[np.floating[Any]]  # of the full softmax
+    policy_logprob: NDArray[np.floating[Any]] | None  # of the full softmax; None: not known
     support: Any = None
+    version: int = 0
 
 
 @dataclass(frozen=True)

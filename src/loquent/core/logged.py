@@ -66,6 +66,11 @@ LOGGED = {
     ),
     "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
     "rollout/turns": Logged("answers per episode", "mean answers of a collected episode"),
+    "policy/age": Logged(
+        "updates",
+        "mean over tokens of the updates since the policy that drew them; logged when a token was drawn by "
+        "an older policy than the one that learns",
+    ),
     "rollout/dropped_turns": Logged(
         "turns",
         "turns omitted from the batch because the context was full",

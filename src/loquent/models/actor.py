@@ -15,6 +15,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel, BadSetting
 from loquent.models.conditioning import Conditioning
 from loquent.models.decoding_settings import Decoding
+from loquent.models.engine import Engine
 from loquent.models.format.names import Format, of_model
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import TokenValues
@@ -78,6 +79,8 @@ class Actor(nn.Module):
         reference: a frozen causal model, or None.
         values: token values, if a value-learning algorithm attached them.
         conditioning: the input of a number, if an algorithm that conditions the policy attached it.
+        engines: the engines that draw for it, by name, each with a count of the changes of the weights that
+            it has (`models.decode.transfer`).
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class Actor(nn.Module):
         self.policy, self.critic, self.reference = language.module, critic, reference
         self.values: TokenValues | None = None
         self.conditioning: Conditioning | None = None
+        self.engines: dict[str, tuple[Engine, int]] = {}
         self.eval()
 
     @classmethod

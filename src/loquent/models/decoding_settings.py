@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loquent.core.registry import is_import_name
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 
 SIDES = ("left", "right")
+OURS = "ours"  # the engine that runs the learner's own module
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,11 @@ class Decoding:
         "compile the steps of decoding with torch: slow to begin, then faster for few rows; no beam search",
     )
 
+    engine: str = setting(
+        OURS,
+        "who draws the tokens: ours, or the module:Name of a class derived from loquent.models.engine.Engine",
+    )
+
     @property
     def text(self) -> str:
         """The method with the settings that shape it, such as "sampled, temperature 0.7, top-k 20"."""
@@ -69,6 +76,11 @@ class Decoding:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.engine != OURS and not is_import_name(self.engine):
+            raise BadSetting(
+                f"engine = {self.engine!r} must be {OURS!r} or of the form module:Name; name the class of an "
+                "engine"
+            )
         if self.min_new_tokens > self.max_new_tokens:
             raise BadSetting(
                 f"min_new_tokens = {self.min_new_tokens} is more than max_new_tokens = "

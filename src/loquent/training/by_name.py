@@ -133,7 +133,7 @@ def _model(folder: Path, allow_imports: bool) -> Any:
     if RunFolder(folder).is_run:
         return load_run(folder, allow_imports=allow_imports).agent()
     from loquent.agents.language_model import LanguageModelAgent
-    from loquent.models.decode.loop import Decoding
+    from loquent.models.decoding_settings import Decoding
     from loquent.training.start import folder_format, load_language
 
     language = load_language(str(folder), "auto", "float32")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.core.agent import Agent, Chooser, decoding_text
-from loquent.core.episode import Episode, Tokens
+from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
 from loquent.core.metric import Measured, Metric, Scores
 from loquent.core.rollout.loop import games, play
@@ -235,19 +235,19 @@ def _divergences(episodes: Sequence[Episode], choice: float | None) -> dict[str,
     Args:
         choice: the nats that each choice of an answer adds; None for an agent that acts by its policy.
     """
-    answers = [[turn.tokens for turn in episode.answers()] for episode in episodes]
-    if choice is None or not episodes or any(tokens is None for row in answers for tokens in row):
+    if choice is None or not episodes:
         return {}
-    drawn = [math.fsum(float(t.drawn_logprob.sum()) for t in _present(row)) for row in answers]
-    policy = [math.fsum(float(t.policy_logprob.sum()) for t in _present(row)) for row in answers]
-    return {
-        "kl": [q - p + choice * len(row) for q, p, row in zip(drawn, policy, answers, strict=True)],
-        "entropy": [-q for q in drawn],
-    }
-
-
-def _present(tokens: Sequence[Tokens | None]) -> list[Tokens]:
-    return [item for item in tokens if item is not None]
+    kl, entropy = [], []
+    for episode in episodes:
+        drawn, policy = [], []
+        for turn in episode.answers():
+            if turn.tokens is None or turn.tokens.policy_logprob is None:
+                return {}
+            drawn.append(float(turn.tokens.drawn_logprob.sum()))
+            policy.append(float(turn.tokens.policy_logprob.sum()))
+        entropy.append(-math.fsum(drawn))
+        kl.append(math.fsum(drawn) - math.fsum(policy) + choice * len(drawn))
+    return {"kl": kl, "entropy": entropy}
 
 
 def _means(

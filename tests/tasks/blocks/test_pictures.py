@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from loquent.core.agent import Answer
 from loquent.core.guards.terminal import escaped
 from loquent.core.live import Live
-from loquent.report import samples
+from loquent.report import kit, samples
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.geometry.sprites import covers, sprite
 from loquent.tasks.blocks.nlvr import published
@@ -203,11 +203,12 @@ def test_a_report_shows_the_boards():
     for text in (A(0, 0), A(2, 1), STOP):
         live.act(Answer(text))
     recorded = live.episode()
-    page = samples._side_by_side({"a": (0, {("x", 0): recorded}), "b": (1, {("x", 0): recorded})})
+    columns = {"a": (0, {("x", 0): recorded}), "b": (1, {("x", 0): recorded})}
+    page = kit.page("boards", samples._side_by_side(columns))
     assert page.count('<svg class="picture"') == 1 + 2 * 2
     assert page.count('fill="#faff00"') == 2 * 2  # the yellow block, in two boards of each column
     other = dataclasses.replace(recorded, task="wordle-v1")
-    assert "<svg" not in samples._side_by_side({"a": (0, {("x", 0): other})})
+    assert "<svg" not in kit.page("others", samples._side_by_side({"a": (0, {("x", 0): other})}))
 
 
 @given(BOX)

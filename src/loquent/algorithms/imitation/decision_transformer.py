@@ -24,6 +24,7 @@ from loquent.core.settings import setting
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
 from loquent.models.conditioning import Conditioning, conditioned
+from loquent.models.engine import refuse
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.learning.optimization import Parameters, trainable
 
@@ -58,8 +59,14 @@ class DecisionTransformer(Cloning):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, conditioned on `wanted_return`."""
-        decoding = model.evaluation if evaluating else model.decoding
-        return ConditionedAgent(model, self.config.wanted_return, decoding, name=self.name)
+        return ConditionedAgent.of(
+            model,
+            evaluating,
+            self.updates,
+            conditioning=_conditioning(model),
+            target_return=self.config.wanted_return,
+            name=self.name,
+        )
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The batch with the total return of each row's episode as `target`, at every position; pure."""
@@ -78,9 +85,12 @@ class DecisionTransformer(Cloning):
 class ConditionedAgent(LanguageModelAgent):
     """A language model conditioned on a return."""
 
-    def __init__(self, model: Actor, target_return: float, decoding: Any, *, name: str) -> None:
-        super().__init__(model.policy, model.format, decoding, name=name)
-        self.conditioning, self.target_return = _conditioning(model), target_return
+    def __init__(
+        self, *arguments: Any, conditioning: Conditioning, target_return: float, **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        refuse(self.engine, {"conditioning": f"algorithm.wanted_return = {target_return:g}"})
+        self.conditioning, self.target_return = conditioning, target_return
 
     @property
     def decoding_text(self) -> str:

@@ -68,9 +68,7 @@ class Supervised(BatchAlgorithm):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy. Episodes for training are played by an expert instead."""
-        return LanguageModelAgent(
-            model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name
-        )
+        return LanguageModelAgent.of(model, evaluating, self.updates, name=self.name)
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The batch with `is_action` true on the learned tokens only; pure."""

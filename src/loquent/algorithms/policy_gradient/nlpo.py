@@ -30,7 +30,7 @@ from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, UnknownName
 from loquent.files import saved_state
 from loquent.models.actor import Actor
-from loquent.models.decode.loop import Nucleus
+from loquent.models.engine import Nucleus
 from loquent.models.score.one_pass import Scores
 from loquent.pretrained import lora
 
@@ -162,13 +162,7 @@ class NLPO(PPO):
         nucleus = Nucleus(
             self.masking_policy, self.config.top_p, self.config.top_k, self.config.min_keep, kept
         )
-        return LanguageModelAgent(
-            model.policy,
-            model.format,
-            model.evaluation if evaluating else model.decoding,
-            nucleus,
-            name=self.name,
-        )
+        return LanguageModelAgent.of(model, evaluating, self.updates, nucleus=nucleus, name=self.name)
 
     def entropy(self, scores: Scores) -> Float[Tensor, " N"]:
         """The entropy of the masked policy.

@@ -99,9 +99,7 @@ class OnPolicy(BatchAlgorithm):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, with the decoding of collection or of evaluation."""
-        return LanguageModelAgent(
-            model.policy, model.format, model.evaluation if evaluating else model.decoding, name=self.name
-        )
+        return LanguageModelAgent.of(model, evaluating, self.updates, name=self.name)
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
         """All epochs over one prepared batch; returns means over the whole update, weighted by tokens."""
@@ -114,8 +112,9 @@ class OnPolicy(BatchAlgorithm):
                 break
             means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
             steps += 1
+        age = age_of(batch, self.updates)
         self.updates += 1
-        logs = self.summary(batch)
+        logs = {**self.summary(batch), **age}
         return {
             **dict.fromkeys(self.per_step, math.nan),
             **means.logged(),
@@ -206,6 +205,14 @@ class OnPolicy(BatchAlgorithm):
         """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
         self.gradient.load_state_dict(state)
         self.updates = saved_state.count(state, "updates")
+
+
+def age_of(batch: TokenBatch, updates: int) -> dict[str, float]:
+    """`policy/age` of a batch before update number `updates`; empty if the newest policy drew all tokens."""
+    if batch.version is None:
+        return {}
+    age = updates - batch.version[batch.is_action].double()
+    return {"policy/age": float(age.mean())} if bool(age.any()) else {}
 
 
 def acting_rows(batch: TokenBatch) -> Tensor:

@@ -21,7 +21,7 @@ from loquent import pretrained
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
 from loquent.algorithms.policy_gradient.nlpo import frozen_copy
-from loquent.algorithms.policy_gradient.on_policy import START, acting_rows, of
+from loquent.algorithms.policy_gradient.on_policy import START, acting_rows, age_of, of
 from loquent.algorithms.shared import kl
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.algorithm import StepSettings
@@ -164,6 +164,7 @@ class TRPO(ActorCritic):
         for chosen in self._schedule_of_critic(rows):
             self._critic_step(model, batch.take(chosen), means)
             steps += 1
+        logs |= age_of(batch, self.updates)
         self.updates += 1
         return {**logs, **means.logged(), "gradient/steps": float(steps), **self.summary(batch)}
 

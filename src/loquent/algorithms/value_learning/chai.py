@@ -81,9 +81,7 @@ class Chai(OfflineLearner):
             "megabytes": config.cache,
             "token_budget": config.token_budget,
         }
-        self.candidates = Candidates(
-            model.policy, model.format, model.decoding, **settings, key=key.child("candidates")
-        )
+        self.candidates = Candidates(model, **settings, key=key.child("candidates"))
         if config.candidates > 1 and self.candidates.decoding.method != "sample":
             method = self.candidates.decoding.method
             raise BadSetting(
@@ -104,8 +102,8 @@ class Chai(OfflineLearner):
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, which chooses the best of several answers by target Q."""
         best = BestOf(self.config.best_of, FeatureScore(model.policy, attached(model), model.format.pad))
-        decoding = model.evaluation if evaluating else model.decoding
-        return LanguageModelAgent(model.policy, model.format, decoding, best_of=best, name=self.name)
+        # version 0: the policy does not learn
+        return LanguageModelAgent.of(model, evaluating, 0, best_of=best, name=self.name)
 
     def loss(
         self, model: Actor, batch: TokenBatch, minibatch: TokenBatch

@@ -93,8 +93,7 @@ class UtteranceILQL(OfflineLearner):
         """The policy, which chooses the best of several answers by target Q."""
         score = AnswerScore(model.policy, attached(model), model.format.pad, self.config.rerank_logprob)
         best = BestOf(self.config.best_of, score)
-        decoding = model.evaluation if evaluating else model.decoding
-        return LanguageModelAgent(model.policy, model.format, decoding, best_of=best, name=self.name)
+        return LanguageModelAgent.of(model, evaluating, self.updates, best_of=best, name=self.name)
 
     def loss(
         self, model: Actor, batch: TokenBatch, minibatch: TokenBatch

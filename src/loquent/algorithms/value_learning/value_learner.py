@@ -151,9 +151,8 @@ class ValueLearner(OfflineLearner):
             if config.best_of > 1
             else None
         )
-        decoding = model.evaluation if evaluating else model.decoding
-        return LanguageModelAgent(
-            model.policy, model.format, decoding, perturbation=perturbation, best_of=best, name=self.name
+        return LanguageModelAgent.of(
+            model, evaluating, self.updates, perturbation=perturbation, best_of=best, name=self.name
         )
 
     def loss(

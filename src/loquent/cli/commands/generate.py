@@ -15,7 +15,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
-from loquent.models.decode.loop import Decoding
+from loquent.models.decoding_settings import Decoding
 from loquent.training.run import load_run
 from loquent.training.start import folder_format, load_language
 

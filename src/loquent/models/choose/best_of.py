@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from loquent.errors import BadModel, BadSetting
-from loquent.models.decode.drawn import Drawn
+from loquent.models.engine import Drawn
 from loquent.models.score.acted import padded_answers, states
 from loquent.pretrained import evaluating, groups
 

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadCheckpoint
+from loquent.models.actor import Actor
 from loquent.models.choose.best_of import log_probability
-from loquent.models.decode.drawn import Drawn
-from loquent.models.decode.loop import decode
+from loquent.models.decode.transfer import engine_for
 from loquent.models.decoding_settings import Decoding
-from loquent.models.format.names import Format
+from loquent.models.engine import Ask, Drawn, draw
 from loquent.models.values.networks import Head
 from loquent.pretrained import evaluating, exact, groups, hidden, padded, pairs, prompt_room
 from loquent.pretrained.pytorch.torch_private import lerp_
@@ -125,24 +125,15 @@ class Candidates:
     stored up to a limit of memory.
 
     Args:
+        actor: has the policy, which does not learn, its format and its decoding.
         number: the candidates of a state.
         megabytes: the limit of stored candidates. Those of further states are drawn again at each use.
     """
 
-    def __init__(
-        self,
-        module: Any,
-        format: Format,
-        decoding: Decoding | None,
-        *,
-        number: int,
-        megabytes: int,
-        token_budget: int,
-        key: Key,
-    ) -> None:
-        self.module, self.format, self.decoding = module, format, Decoding() if decoding is None else decoding
+    def __init__(self, actor: Actor, *, number: int, megabytes: int, token_budget: int, key: Key) -> None:
+        self.actor, self.module, self.decoding = actor, actor.policy, actor.decoding or Decoding()
         self.number, self.token_budget, self.key = number, token_budget, key
-        self.room = prompt_room(module, self.decoding.max_new_tokens)
+        self.room = prompt_room(self.module, self.decoding.max_new_tokens)
         self._megabytes, self._left = megabytes, megabytes << 20
         self._stored: dict[str, tuple[Tensor, Tensor]] = {}
 
@@ -197,23 +188,18 @@ class Candidates:
         return tuple(last[max(0, sum(i < 0 for i in last) - self.room) :])
 
     def _drawn(self, states: Mapping[str, Ids]) -> dict[str, tuple[Tensor, Tensor]]:
-        prompts = [list(ids) for ids in states.values() for _ in range(self.number)]
-        keys = [self.key.child(name, i) for name in states for i in range(self.number)]
-        format = self.format
-        answers = decode(
-            self.module,
-            prompts,
-            keys,
-            self.decoding,
-            end=format.end,
-            pad=format.pad,
-            vocabulary=format.vocabulary,
-        )
+        asks = [
+            Ask(ids, self.key.child(name, i), self.decoding)
+            for name, ids in states.items()
+            for i in range(self.number)
+        ]
+        prompts, pad = [ask.ids for ask in asks], self.actor.format.pad
+        answers = draw(engine_for(self.actor, self.decoding, 0), asks)
         rows = [
             [*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers, strict=True)
         ]
         size = len(states), self.number
-        features = features_of(self.module, rows, format.pad, self.token_budget).cpu().view(*size, -1)
+        features = features_of(self.module, rows, pad, self.token_budget).cpu().view(*size, -1)
         logprob = torch.tensor(log_probability(prompts, answers), dtype=features.dtype).view(size)
         candidates = {name: (features[i].clone(), logprob[i].clone()) for i, name in enumerate(states)}
         for name, pair in candidates.items():

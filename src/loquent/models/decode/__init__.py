@@ -1,1 +1,1 @@
-"""Decoding: the loop, sampling, caches, beams, and the record of drawn tokens."""
+"""Decoding: our engine, its loop, sampling, beams, and the transfer of weights to engines."""

@@ -6,7 +6,7 @@ teacher-forced pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,15 @@ import torch
 
 from loquent.core.episode import Tokens
 from loquent.errors import BadModel, LoquentError, is_memory_error
-from loquent.models.decode.drawn import Choices, Drawn, Sequences
+from loquent.models.decode.record import Choices, Request, Sequences, Stop
 from loquent.models.decode.sampling import NOT_FINITE
+from loquent.models.engine import Drawn
 from loquent.models.score.acted import acting_at, padded_answers
-from loquent.models.tokens.trie import Trie
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained.pairs import is_pair, sides
 
 
-def beam_search(
-    module: Any,
-    prompts: Sequence[Sequence[int]],
-    decoding: Any,
-    *,
-    end: Collection[int],
-    pad: int,
-    stop: Sequence[Callable[[list[int]], bool] | None],
-    allowed: Sequence[Trie | None],
-    vocabulary: int | None,
-    perturbation: Perturbation | None = None,
-    greedy: Sequence[Drawn] | None = None,
-) -> list[Drawn]:
+def beam_search(request: Request, greedy: Sequence[Drawn] | None = None) -> list[Drawn]:
     """The best sequence of each prompt.
 
     The search maximises the sum of log-probabilities in the full softmax, divided by the length, as
@@ -48,26 +36,25 @@ def beam_search(
     Raises:
         BadModel: logits are not finite, or `generate` refuses the model.
     """
+    module, prompts, decoding, pad = request.module, request.prompts, request.decoding, request.pad
+    perturbation, end = request.perturbation, sorted(request.end)
     answers: dict[int, Drawn] = {}
     rows = module.get_input_embeddings().weight.shape[0]
-    limit = rows if vocabulary is None else min(vocabulary, rows)
+    limit = rows if request.vocabulary is None else min(request.vocabulary, rows)
     for numbers in _groups(module, prompts, max(1, decoding.live // decoding.beams)):
         chosen = [prompts[i] for i in numbers]
-        choices = Choices([allowed[i] for i in numbers], sorted(end), decoding.min_new_tokens, limit, rows)
+        allowed = [request.allowed[i] for i in numbers]
+        choices = Choices(allowed, end, decoding.min_new_tokens, limit, rows)
         found = _search(module, chosen, decoding, pad, choices, perturbation)
         sequences = [
-            _cut(row, choices, n, stop[i], decoding.max_new_tokens)
+            _cut(row, choices, n, request.stop[i], decoding.max_new_tokens)
             for n, (row, i) in enumerate(zip(found, numbers, strict=True))
         ]
         scored = _scored(module, chosen, sequences, pad, perturbation, choices)
         if greedy is not None:
             others = [(greedy[i].tokens.ids.tolist(), greedy[i].stopped) for i in numbers]
-            scored = [
-                max(pair, key=lambda answer: answer.tokens.drawn_logprob.sum())
-                for pair in zip(
-                    scored, _scored(module, chosen, others, pad, perturbation, choices), strict=True
-                )
-            ]
+            pairs = zip(scored, _scored(module, chosen, others, pad, perturbation, choices), strict=True)
+            scored = [max(pair, key=lambda answer: answer.tokens.drawn_logprob.sum()) for pair in pairs]
         answers |= zip(numbers, scored, strict=True)
     return [answers[i] for i in range(len(prompts))]
 
@@ -181,7 +168,7 @@ def _cut(
     row: list[int],
     choices: Choices,
     number: int,
-    stop: Callable[[list[int]], bool] | None,
+    stop: Stop | None,
     max_new_tokens: int,
 ) -> tuple[list[int], str]:
     """The answer of a row without padding, up to its end, and the reason why it stopped."""

@@ -7,67 +7,29 @@ its logits alone, never on the number of live rows or on the order in which they
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, BadSetting
 from loquent.models.caches.readers import Read, Readers, sources
 from loquent.models.decode.beam import beam_search
-from loquent.models.decode.drawn import Drawn, TokenRecord
+from loquent.models.decode.record import Request, Stop, TokenRecord
 from loquent.models.decode.sampling import Choice, choose
 from loquent.models.decoding_settings import Decoding
+from loquent.models.engine import Drawn, Nucleus
 from loquent.models.tokens.support import Trie, filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context, evaluating
 from loquent.pretrained.footprint import products
 from loquent.pretrained.pairs import is_pair, limits, sides
 
-__all__ = ["Decoding", "Drawn", "Nucleus", "decode"]
-
-Stop = Callable[[list[int]], bool]
-
-
-@dataclass(frozen=True)
-class Nucleus:
-    """NLPO's masking policy (arXiv:2210.01241, section 4.2): only tokens in its nucleus may be drawn.
-
-    If `model` is None, the policy masks itself. The ids in `always` are never masked, but a minimum length or
-    legal words may still forbid them. With `top_p >= 1` and no `top_k` nothing is masked, and the model is
-    not run.
-    """
-
-    model: nn.Module | None = None
-    top_p: float = 1.0
-    top_k: int = 0
-    min_keep: int = 1
-    always: tuple[int, ...] = ()
-
-    def keeps_all(self, vocabulary: int) -> bool:
-        """Whether the nucleus masks no token."""
-        return self.top_p >= 1 and (self.top_k == 0 or self.top_k >= vocabulary)
-
-
-@dataclass(frozen=True, eq=False)
-class _Request:
-    """The arguments of `decode`."""
-
-    module: Any
-    prompts: Sequence[Sequence[int]]
-    keys: Sequence[Key]
-    decoding: Decoding
-    end: frozenset[int]
-    pad: int
-    stop: Sequence[Stop | None]
-    allowed: Sequence[Trie | None]
-    nucleus: Nucleus | None
-    perturbation: Perturbation | None
-    vocabulary: int | None
+__all__ = ["Decoding", "decode"]
 
 
 @torch.inference_mode()
@@ -115,7 +77,7 @@ def decode(
         )
     if perturbation is not None and perturbation.neutral:
         perturbation = None
-    request = _Request(
+    request = Request(
         module=module,
         prompts=prompts,
         keys=keys,
@@ -132,7 +94,7 @@ def decode(
         return _answers(request)
 
 
-def _answers(request: _Request) -> list[Drawn]:
+def _answers(request: Request) -> list[Drawn]:
     """The answers of a checked request, by sampling, greedily or by beam search."""
     # imported here because it needs transformers, whose import takes seconds
     from loquent.models.caches.attention import fast_single_queries
@@ -154,18 +116,7 @@ def _answers(request: _Request) -> list[Drawn]:
         greedy = None
         if perturbation is not None and decoding.beams > 1:
             greedy = _Loop(replace(request, decoding=replace(decoding, method="greedy"))).run()
-        return beam_search(
-            module,
-            request.prompts,
-            decoding,
-            end=request.end,
-            pad=request.pad,
-            stop=request.stop,
-            allowed=request.allowed,
-            vocabulary=request.vocabulary,
-            perturbation=perturbation,
-            greedy=greedy,
-        )
+        return beam_search(request, greedy)
 
 
 class _Loop:
@@ -174,7 +125,7 @@ class _Loop:
     `live[i]` is the prompt of row i of the caches, and `done[i]` whether its answer has ended.
     """
 
-    def __init__(self, request: _Request) -> None:
+    def __init__(self, request: Request) -> None:
         self.prompts, self.decoding, self.nucleus = request.prompts, request.decoding, request.nucleus
         self.stop, self.allowed, self.perturbation = request.stop, request.allowed, request.perturbation
         self.end, self.pad, self.limit = sorted(request.end), request.pad, request.vocabulary

@@ -16,7 +16,7 @@ from loquent.errors import BadModel
 from loquent.models.caches.cache import Rows
 from loquent.models.caches.readers import sources as trunks_of
 from loquent.models.caches.rows import rows_of
-from loquent.models.decode.drawn import Choices
+from loquent.models.decode.record import Choices
 from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.decoding_settings import Decoding
 from loquent.models.tokens.support import filter_top_k, filter_top_p

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from loquent.models.caches.readers import sources
+from loquent.models.engine import Given, Logprobs
 from loquent.models.score import one_pass
 from loquent.models.score.tokens import deciding, micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.support import Support, entropy
 from loquent.models.values.perturb import Perturbation, kl, perturbed_logprob
-from loquent.pretrained import evaluating, head, hidden, padded
+from loquent.pretrained import evaluating, groups, head, hidden, padded
 from loquent.pretrained import logits as own_logits
 
 
@@ -98,6 +100,49 @@ def _acted(logits: Tensor, chosen: Tensor, shift: Any, support: Support | None) 
     drawn = perturbed_logprob(logits, shift, kept, 1.0 if temperature is None else temperature)
     own, full = (logprob.gather(1, chosen[:, None])[:, 0] for logprob in (drawn, policy))
     return Acting(own, full, kl(drawn, policy), entropy(drawn))
+
+
+@torch.no_grad()
+def answer_logprobs(
+    module: Any, given: Sequence[Given], pad: int, *, token_budget: int = 8192
+) -> list[Logprobs]:
+    """The log-probabilities of given answers under a module, which an engine's must equal.
+
+    One teacher-forced pass without dropout; supports and perturbations are those of the answers.
+    """
+    scored: dict[int, Logprobs] = {}
+    alike: dict[int, list[int]] = {}
+    for number, (ask, _) in enumerate(given):
+        alike.setdefault(id(ask.perturbation), []).append(number)
+    for numbers in alike.values():
+        perturbation = given[numbers[0]][0].perturbation
+        lengths = [len(given[i][0].ids) + len(given[i][1].tokens.ids) for i in numbers]
+        with evaluating(module, *([] if perturbation is None else [perturbation.values])):
+            for group in groups(lengths, token_budget):
+                chosen = [numbers[i] for i in group]
+                scored |= zip(chosen, _logprobs(module, [given[i] for i in chosen], pad), strict=True)
+    return [scored[number] for number in range(len(given))]
+
+
+def _logprobs(module: Any, given: Sequence[Given], pad: int) -> list[Logprobs]:
+    """As `answer_logprobs`, for answers with one perturbation, in one forward pass."""
+    rows = [answer.tokens.ids.tolist() for _, answer in given]
+    supports, vocabulary = (
+        [answer.tokens.support for _, answer in given],
+        module.get_input_embeddings().weight.shape[0],
+    )
+    support = None
+    if any(own is not None for own in supports):
+        support = Support.cat(
+            Support.full(len(row), vocabulary) if own is None else own
+            for own, row in zip(supports, rows, strict=True)
+        )
+    tokens, where = padded_answers([ask.ids for ask, _ in given], rows, pad, module.device)
+    acting = acting_at(module, tokens, where, given[0][0].perturbation, support)
+    lengths = [len(row) for row in rows]
+    columns = (column.cpu().numpy() for column in (acting.drawn, acting.policy))
+    parts = (np.split(column, np.cumsum(lengths)[:-1]) for column in columns)
+    return [Logprobs(*pair) for pair in zip(*parts, strict=True)]
 
 
 def states(

@@ -48,6 +48,7 @@ class TokenBatch:
     drawn_logprob: Float[Tensor, "B T"] | None = None
     policy_logprob: Float[Tensor, "B T"] | None = None  # full softmax, like reference_logprob
     reference_logprob: Float[Tensor, "B T"] | None = None
+    version: Int64[Tensor, "B T"] | None = None  # the number of the policy's weights that drew the token
     value: Float[Tensor, "B T"] | None = None  # of the state of the action token
     advantage: Float[Tensor, "B T"] | None = None
     target: Float[Tensor, "B T"] | None = None
@@ -218,6 +219,7 @@ def token_batch(
     tokens, turn = np.full(shape, format.pad, dtype=np.int64), np.full(shape, HEAD, dtype=np.int64)
     real, is_action = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
     reward, drawn, policy = (np.zeros(shape, dtype=np.float64) for _ in range(3))
+    version = np.zeros(shape, dtype=np.int64)
     for b, (index, row) in enumerate(rows):
         length = len(row.ids)
         tokens[b, :length], turn[b, :length], real[b, :length] = row.ids, row.turn, True
@@ -226,9 +228,13 @@ def token_batch(
             is_action[b, columns], reward[b, columns] = True, answer.reward
             if recorded is not None:
                 _check_tokens(answer, format, episodes[index])
-                drawn[b, columns], policy[b, columns] = recorded.drawn_logprob, recorded.policy_logprob
+                drawn[b, columns], version[b, columns] = recorded.drawn_logprob, recorded.version
+                if recorded.policy_logprob is not None:
+                    policy[b, columns] = recorded.policy_logprob
     answers = [answer for _, row in rows for answer in row.answers]
-    all_recorded = bool(answers) and all(answer.turn.tokens is not None for answer in answers)
+    records = [answer.turn.tokens for answer in answers]
+    all_recorded = bool(answers) and all(tokens is not None for tokens in records)
+    has_policy = all(tokens is not None and tokens.policy_logprob is not None for tokens in records)
     return TokenBatch(
         tokens=torch.from_numpy(tokens),
         real=torch.from_numpy(real),
@@ -241,7 +247,8 @@ def token_batch(
             [groups[episodes[index].split, episodes[index].row] for index, _ in rows], dtype=torch.int64
         ),
         drawn_logprob=torch.from_numpy(drawn) if all_recorded else None,
-        policy_logprob=torch.from_numpy(policy) if all_recorded else None,
+        policy_logprob=torch.from_numpy(policy) if all_recorded and has_policy else None,
+        version=torch.from_numpy(version) if all_recorded else None,
         support=_support(answers),
         dropped=sum(max((row.fit.first for row in of_episode), default=0) for of_episode in rows_of_episodes),
         cut=sum(row.fit.cut for _, row in rows),
@@ -287,7 +294,7 @@ def _check_tokens(answer: RowAnswer, format: Format, episode: Episode) -> None:
                 "one; record the episode again"
             )
     for name in ("drawn_logprob", "policy_logprob"):
-        numbers = np.asarray(recorded[name])
+        numbers = np.asarray(0.0 if recorded[name] is None else recorded[name])
         if not np.isfinite(numbers).all():
             wrong = float(numbers[~np.isfinite(numbers)][0])
             raise BadModel(

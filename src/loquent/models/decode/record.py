@@ -1,26 +1,41 @@
-"""The answers of decoding, the record from which they are made, and what may follow in a search."""
+"""The request of decoding, the record of drawn tokens, and what may follow in a search."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 
 from loquent.core.episode import Tokens
-from loquent.core.task import Stopped
+from loquent.core.seeding import Key
 from loquent.models.decode.sampling import Choice
+from loquent.models.decoding_settings import Decoding
+from loquent.models.engine import Drawn, Nucleus
 from loquent.models.tokens.support import Support
 from loquent.models.tokens.trie import Trie
+from loquent.models.values.perturb import Perturbation
+
+Stop = Callable[[list[int]], bool]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """The drawn tokens of an answer, end token included, and the reason why it stopped."""
+class Request:
+    """The arguments of `decode`, for all rows."""
 
-    tokens: Tokens
-    stopped: Stopped
+    module: Any
+    prompts: Sequence[Sequence[int]]
+    keys: Sequence[Key]
+    decoding: Decoding
+    end: frozenset[int]
+    pad: int
+    stop: Sequence[Stop | None]
+    allowed: Sequence[Trie | None]
+    nucleus: Nucleus | None
+    perturbation: Perturbation | None
+    vocabulary: int | None
 
 
 @dataclass
