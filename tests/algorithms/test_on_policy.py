@@ -72,6 +72,7 @@ def test_a5_the_ratio_is_one_and_the_kl_zero_before_the_first_step(name, decodin
     assert ratio_error(algorithm, model, batch) > 1e-3  # and it moves once the policy has
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("critic", ["network", "head"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_resumed_is_the_same_run_to_the_bit(name, critic):

@@ -91,6 +91,7 @@ def wholes(tmp_path_factory):
     return made
 
 
+@pytest.mark.sweep("sb3/maskable_double_dqn", "sb3/ppo")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_run_killed_at_eleven_moments_is_the_same_run(kind, wholes, tmp_path):
     file, whole = wholes[kind]

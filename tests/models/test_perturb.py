@@ -133,6 +133,7 @@ def test_what_is_chosen_has_the_probability_it_is_recorded_with(options, late, a
 # ---- decoding with values is the formula, token by token (A17), cached, for ragged prompts (A18)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("backbones", BACKBONES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
@@ -352,6 +353,7 @@ def test_a_filter_holds_where_values_speak_alone():
 # ---- greedy and beams (A18)
 
 
+@pytest.mark.sweep("gpt2-exponential", "gemma-sign")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_one_beam_is_greedy_and_more_beams_find_more(name, kind):
