@@ -162,7 +162,7 @@ def test_every_learner_runs_in_every_dtype(case, dtype, recorded, tmp_path):
     assert set(kinds.values()) <= {asked, torch.promote_types(asked, torch.float32)}
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 @pytest.mark.parametrize("case", ["ppo", "a2c", "trpo", "grpo", "rloo", "psi", "chai"])
 def test_a_run_that_is_cut_off_and_resumed_is_the_same_to_the_bit(case, dtype, recorded, tmp_path):

@@ -166,6 +166,7 @@ def test_what_a_learner_needs_is_named(name):
         made(name, actor(decoding=Decoding(method="greedy", max_new_tokens=6)))
 
 
+@pytest.mark.sweep("a2c", "grpo", "grpo, gspo", "rloo")
 @pytest.mark.parametrize("name", ["a2c", "trpo", "grpo", "grpo, dr", "grpo, gspo", "rloo"])
 def test_it_learns_a_letter(name):
     model = actor(1, spread=0.05)

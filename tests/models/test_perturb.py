@@ -185,6 +185,7 @@ def test_recorded_tokens_are_scored_again(name, filters, device):
         assert np.abs(recorded - unperturbed.drawn.numpy()[where]).max() > 0.1
 
 
+@pytest.mark.sweep("gpt2-lora", "gemma-shared")
 @pytest.mark.parametrize("backbones", BACKBONES)
 @pytest.mark.parametrize("name", MODELS)
 def test_cached_generation_is_that_of_full_recomputation(name, backbones, monkeypatch):

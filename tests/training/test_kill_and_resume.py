@@ -198,7 +198,7 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     assert unseen == []
 
 
-@pytest.mark.sweep("ppo", "nlpo")
+@pytest.mark.sweep("ppo", "supervised")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is

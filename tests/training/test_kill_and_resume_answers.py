@@ -118,6 +118,7 @@ def test_a_run_killed_again_and_again_is_the_same_run(kind, wholes, tmp_path):
     assert not list((run / "checkpoints").glob(".*")), "nothing is left of what was being written"
 
 
+@pytest.mark.sweep("chai", "decision_transformer")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     file, whole = wholes[kind]

@@ -52,6 +52,7 @@ def test_nlvr_beside_the_statements_from_scratch_is_a_source_of_rows(beside, tmp
         assert {row.id: row for row in rows} == {row.id: row for row in published_rows}
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_fewest_additions_of_the_development_towers_are_as_measured(beside):
     file = published.find(beside / "data" / "lilgym", "tower", "scratch", "dev")

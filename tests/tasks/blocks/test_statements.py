@@ -59,6 +59,7 @@ def test_every_sentence_has_a_second_reading(appearance):
         reading(row["sentence"])
 
 
+@pytest.mark.sweep("tower")
 @BOTH
 def test_the_statements_are_equal_in_every_process(appearance):
     code = (
