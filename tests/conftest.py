@@ -13,6 +13,7 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")
 
 from collections import Counter
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,9 +33,22 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--slow"):
         return
+    sweeps = {}
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
+        elif sweep := item.get_closest_marker("sweep"):
+            sweeps.setdefault(item.nodeid.partition("[")[0], []).append((item, sweep.args))
+    for cases in sweeps.values():
+        kept = [item for item, chosen in cases if _is_kept(item.callspec.id, *chosen)] or [cases[0][0]]
+        for item, _ in cases:
+            if item not in kept:
+                item.add_marker(pytest.mark.skip(reason="one more case of a rule; run with --slow"))
+
+
+def _is_kept(case, first, *others):
+    """Whether a case runs by default: one that is named, or one in `first`, whatever their order."""
+    return case in (first, *others) if isinstance(first, str) else crc32(case.encode()) % first == 0
 
 
 def pytest_terminal_summary(terminalreporter):

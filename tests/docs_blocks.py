@@ -12,11 +12,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers import commands
+
 BLOCK = re.compile(
     r"^(?P<marks>(?:<!--[^\n]*-->\n)*)```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 MARK = re.compile(r"<!--\s*(slow|file:\s*(\S+))\s*-->")
-OFFLINE = Path(__file__).with_name("offline")
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,15 @@ def _console(block: Block, folder: Path, place: str) -> None:
             line = line[:-1] + more.strip()
         words = shlex.split(line)
         assert words[0] in ("loquent", "python"), f"{place}: only loquent and python are run, not {words[0]}"
-        words[0] = str(Path(sys.executable).with_name("loquent")) if words[0] == "loquent" else sys.executable
-        paths = os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH", "")]))
-        done = subprocess.run(
-            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
-            check=False,
-            env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "100"},
-        )  # fmt: skip
+        paths = os.pathsep.join(filter(None, [str(commands.OFFLINE), os.environ.get("PYTHONPATH", "")]))
+        environment = {"PYTHONPATH": paths, "COLUMNS": "100"}
+        if words[0] == "loquent":
+            done = commands.loquent(words[1:], folder, timeout=300, environment=environment)
+        else:
+            done = subprocess.run(
+                [sys.executable, *words[1:]], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, timeout=300, check=False, env={**os.environ, **environment},
+            )  # fmt: skip
         said = done.stdout + ("" if done.returncode == 0 else done.stderr)
         assert "Traceback" not in done.stderr, f"{place}: $ {line}\n{done.stderr}"
         assert done.returncode == 0 or expected.strip(), f"{place}: $ {line} failed:\n{done.stderr}"

@@ -7,21 +7,12 @@ fork server that has the libraries loaded.
 
 import functools
 import json
-import multiprocessing
 import os
 import signal
 import sys
 from pathlib import Path
 
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(
-    [
-        "loquent.training.train",
-        "loquent.cli.commands.train",
-        "transformers.models.gpt2.modeling_gpt2",
-        "sklearn.linear_model",
-    ]
-)
+from helpers.commands import SERVER
 
 
 def loquent(*words, point=None, count=0, settings=None):

@@ -96,6 +96,22 @@ METRICS = [
 ]
 
 
+@pytest.mark.sweep(
+    "decode-equal",
+    "decode-ragged",
+    "ppo-old-way-24",
+    "ppo-t5-modern-loop",
+    "full-gpt2-nlpo",
+    "ilql-acting-by-row",
+    "ilql-training",
+    "steps-tagging",
+    "wordle-act",
+    "reading-vector",
+    "asking-act",
+    "asking-update",
+    "blocks-tower",
+    "blocks-scatter-vector",
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs(perf, name, capsys):
     if "memory" in name and not Path("/proc/self/clear_refs").exists():
@@ -116,6 +132,7 @@ def test_a_benchmark_runs(perf, name, capsys):
     assert "equal" in found["checked"] or "identical" in found["checked"]
 
 
+@pytest.mark.sweep("meteor", "rouge", "sacrebleu", "token_f1", "self_bleu", "tagging")
 @pytest.mark.parametrize("name", METRICS)
 def test_a_benchmark_of_a_metric_runs(perf, name, capsys):
     """Its reference may not be installed; both sides must score alike."""
@@ -202,6 +219,7 @@ def test_the_json_alone(perf, capsys):
     assert json.loads(capsys.readouterr().out)["name"] == "decode-equal"
 
 
+@pytest.mark.sweep("decode-equal", "ppo-modern-loop")
 @pytest.mark.parametrize(
     "name",
     [
@@ -391,6 +409,7 @@ def test_versions_compare_what_their_workloads_compute(perf, monkeypatch):
         versions.compared({"draws": [], "numbers": []}, {"draws": [], "numbers": []})
 
 
+@pytest.mark.slow
 def test_versions_of_one_checkout_are_equal(perf, capsys):
     """Two processes with the same checkout, the workload of a small model."""
     arguments = ["dropout-quick", "--before", str(PERF.parent), "--rounds", "1"]

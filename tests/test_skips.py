@@ -20,6 +20,22 @@ def test_passes():
 def test_known():
     assert False
 """
+SWEEPS = """
+import pytest
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("i", range(10))
+@pytest.mark.parametrize("j", range(10))
+def test_one_in_four(i, j):
+    pass
+@pytest.mark.sweep("a", "c")
+@pytest.mark.parametrize("name", "abcd")
+def test_two_by_name(name):
+    pass
+@pytest.mark.sweep("renamed")
+@pytest.mark.parametrize("name", "abcd")
+def test_never_none(name):
+    assert name == "a"
+"""
 
 
 @pytest.mark.parametrize("processes", ["0", "2"])
@@ -35,3 +51,15 @@ def test_the_reasons_of_skips_are_counted(pytester, request, processes):
             "     2  takes minutes; run with --slow",
         ]
     )
+
+
+def test_a_sweep_runs_some_of_its_cases_and_at_night_all(pytester, request):
+    pytester.makeconftest((request.config.rootpath / "tests" / "conftest.py").read_text())
+    pytester.makepyfile(SWEEPS)
+    few, same = (pytester.inline_run("-p", "no:cacheprovider") for _ in range(2))
+    ran = [call.nodeid for call in few.getreports("pytest_runtest_logreport") if call.when == "call"]
+    assert 18 <= sum("one_in_four" in name for name in ran) <= 32
+    assert {name[-2] for name in ran if "by_name" in name} == {"a", "c"}
+    assert [name[-2] for name in ran if "never" in name] == ["a"]
+    assert ran == [c.nodeid for c in same.getreports("pytest_runtest_logreport") if c.when == "call"]
+    assert sum(map(len, pytester.inline_run("--slow", "-p", "no:cacheprovider").listoutcomes())) == 108

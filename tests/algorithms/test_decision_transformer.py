@@ -89,6 +89,7 @@ def test_with_a_shift_of_nothing_its_loss_is_cloning_s():
     assert not torch.allclose(algorithm._nll(model, batch)[1], cloned, atol=1e-2)
 
 
+@pytest.mark.sweep("1")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_reaches_the_return_that_is_wanted(seed):
     model, algorithm, batch = made(seed=seed, layers=2, width=32, epochs=150)

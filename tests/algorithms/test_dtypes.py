@@ -124,6 +124,7 @@ def watched(kind, monkeypatch):
     yield seen.found
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_of_a_float64_run_passes_through_float32(case, recorded, tmp_path, monkeypatch):
     with watched(CASES[case][0], monkeypatch) as found:
@@ -138,6 +139,7 @@ def test_nothing_of_a_float64_run_passes_through_float32(case, recorded, tmp_pat
     assert {tensor.dtype for tensor in actor.values() if tensor.is_floating_point()} == {torch.float64}
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("case", "dtype"),
     [
@@ -160,6 +162,7 @@ def test_every_learner_runs_in_every_dtype(case, dtype, recorded, tmp_path):
     assert set(kinds.values()) <= {asked, torch.promote_types(asked, torch.float32)}
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
 @pytest.mark.parametrize("case", ["ppo", "a2c", "trpo", "grpo", "rloo", "psi", "chai"])
 def test_a_run_that_is_cut_off_and_resumed_is_the_same_to_the_bit(case, dtype, recorded, tmp_path):

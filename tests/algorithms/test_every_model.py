@@ -80,6 +80,7 @@ def state_of(algorithm, model):
     return {"actor": actor_state, "algorithm": through_json(algorithm.state_dict())}
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", ON_POLICY)
 def test_every_on_policy_learner_on_every_model(name, shape):
@@ -119,6 +120,7 @@ def recorded(model):
     return token_batch(played, model.format, TASK.spec.rewards, max_length=32)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("shape", PAIRS)
 @pytest.mark.parametrize("name", OFFLINE)
 def test_every_offline_learner_on_encoder_decoders(name, shape):

@@ -189,6 +189,7 @@ def values_of(model):
     return {name: float(value) for name, value in found.items()}
 
 
+@pytest.mark.sweep("0.9-0.0-2")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("tau", "expected"), [(0.9, 0.0), (0.5, -1.5)])
 def test_a_transformer_finds_the_way_that_one_step_does_not(tau, expected, seed):

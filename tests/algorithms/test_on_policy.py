@@ -72,6 +72,7 @@ def test_a5_the_ratio_is_one_and_the_kl_zero_before_the_first_step(name, decodin
     assert ratio_error(algorithm, model, batch) > 1e-3  # and it moves once the policy has
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("critic", ["network", "head"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_resumed_is_the_same_run_to_the_bit(name, critic):
@@ -165,6 +166,7 @@ def test_what_a_learner_needs_is_named(name):
         made(name, actor(decoding=Decoding(method="greedy", max_new_tokens=6)))
 
 
+@pytest.mark.sweep("a2c", "grpo", "grpo, gspo", "rloo")
 @pytest.mark.parametrize("name", ["a2c", "trpo", "grpo", "grpo, dr", "grpo, gspo", "rloo"])
 def test_it_learns_a_letter(name):
     model = actor(1, spread=0.05)

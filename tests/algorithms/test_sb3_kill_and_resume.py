@@ -91,6 +91,7 @@ def wholes(tmp_path_factory):
     return made
 
 
+@pytest.mark.sweep("sb3/maskable_double_dqn", "sb3/ppo")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_run_killed_at_eleven_moments_is_the_same_run(kind, wholes, tmp_path):
     file, whole = wholes[kind]
@@ -109,6 +110,7 @@ def test_a_run_killed_at_eleven_moments_is_the_same_run(kind, wholes, tmp_path):
     assert not list((run / "checkpoints").glob(".*")), "nothing is left of what was being written"
 
 
+@pytest.mark.sweep("sb3/maskable_double_dqn", "sb3/ppo")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another
@@ -124,6 +126,7 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     assert [path for path in dropped if same(right, goes_on(trainer, without(state, path))) is None] == []
 
 
+@pytest.mark.sweep("sb3/maskable_double_dqn", "sb3/ppo")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is

@@ -77,6 +77,7 @@ def share(episodes, q):
     return sum(above) / len(above), len(above)
 
 
+@pytest.mark.sweep("0.5", "0.99")
 @pytest.mark.parametrize("tau", [0.5, 0.7, 0.9, 0.95, 0.99])
 def test_the_expert_s_word_is_above_the_adversary_s_for_every_expectile(tau, episodes):
     found, n = share(episodes, learned(episodes, tau))

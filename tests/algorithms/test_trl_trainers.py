@@ -141,6 +141,7 @@ def apart(one, other):
     return max(float((one[path] - other[path]).abs().max()) for path in other) / largest
 
 
+@pytest.mark.sweep("grpo, kl, temperature", "rloo, temperature")
 @pytest.mark.parametrize("name", CASES)
 def test_the_preset_learns_as_the_trainer_of_trl(name, tmp_path):
     kind, changes, own, temperature = CASES[name]
@@ -154,6 +155,7 @@ def test_the_preset_learns_as_the_trainer_of_trl(name, tmp_path):
         assert apart(ours(kind, batch_of(answers, temperature), wrong)[1][0], gradients[0]) > 1e-2
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("setting", OTHER_DEFAULTS)
 def test_another_default_of_trl_is_another_gradient(setting, tmp_path):
     kind, changes, own, temperature = CASES["grpo, kl"]

@@ -271,6 +271,7 @@ def test_without_legality_illegal_actions_are_taken(tmp_path):
     assert "illegal" not in {episode.ended for _ in range(4) for episode in legal.experience.collect()}
 
 
+@pytest.mark.sweep("vector")
 @pytest.mark.parametrize("network", ["vector", "objects"])
 def test_it_learns(tmp_path, network):
     more = {"features": FEATURES, "learning_rate": 0.01} if network == "vector" else {"network": network}

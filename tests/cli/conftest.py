@@ -1,11 +1,11 @@
 """A folder to work in with a small task of one's own, and the command run as a user runs it."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from helpers import commands
 
 TASK = '''
 """Count: say the number that follows."""
@@ -106,15 +106,6 @@ def loquent(folder):
     """Run `loquent WORDS` in the folder and give the finished process."""
 
     def run(*words, stdin="", timeout=120, **environment):
-        return subprocess.run(
-            _command(*words),
-            cwd=folder,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            env={**os.environ, **environment},
-        )
+        return commands.loquent(words, folder, stdin=stdin, timeout=timeout, environment=environment)
 
     return run

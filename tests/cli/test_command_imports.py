@@ -60,6 +60,7 @@ def test_lists_load_no_networks(kind):
     assert loaded_by("list", kind).isdisjoint(WITH_NETWORKS)
 
 
+@pytest.mark.sweep("reviews_ppo")
 @pytest.mark.parametrize("recipe", ["reviews_ppo", "reviews_gamed", "wordle_ilql", "tagging_dqn"])
 def test_a_shown_recipe_loads_no_transformers(recipe):
     assert loaded_by("show", recipe).isdisjoint({"transformers", "sklearn", "datasets"})
@@ -69,6 +70,7 @@ def test_the_recipe_of_a_run_is_shown_without_transformers(run_folder):
     assert loaded_by("show", str(run_folder)).isdisjoint({"transformers", "sklearn", "datasets"})
 
 
+@pytest.mark.sweep("nlpo", "training.updates", "wordle")
 @pytest.mark.parametrize("name", ["clip", "preset", "nlpo", "sb3/double_dqn", "training.updates", "wordle"])
 def test_help_of_a_name_loads_no_transformers(name):
     assert loaded_by("help", name).isdisjoint({"transformers", "sklearn", "datasets"})

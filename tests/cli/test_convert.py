@@ -155,6 +155,7 @@ def test_returns_need_weights_where_the_task_does_not_say_them(tasks, capsys):
 REWARDED = sorted(set(registry.names("task")) - {"generation"})
 
 
+@pytest.mark.sweep("blocks", "dialogue", "multilabel", "multiple_choice", "reading", "tagging", "wordle")
 @pytest.mark.parametrize("task", REWARDED)
 def test_every_task_has_its_own_weights(task):
     assert (

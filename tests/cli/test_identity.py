@@ -36,6 +36,7 @@ def trained(folder, name, *overrides):
     return load_run(folder)
 
 
+@pytest.mark.sweep("1")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_nlpo_that_masks_nothing_is_ppo_to_the_bit(tmp_path, capsys, seed):
     ppo = trained(tmp_path / "ppo", "reviews_ppo", f"training.seed={seed}")

@@ -35,6 +35,7 @@ def runs(tmp_path_factory):
     return folder
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", [name for name in recipes.names() if not name.startswith("grue_")])
 def test_the_smoke_profile_runs_any_recipe_in_a_fresh_folder(name, tmp_path, monkeypatch):
     from loquent.training.train import train

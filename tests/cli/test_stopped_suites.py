@@ -12,6 +12,7 @@ import pytest
 LINE = ["quickstart", "--profile", "smoke", "--processes", "2", "task.limit=200", "base:training.updates=500"]
 
 
+@pytest.mark.sweep("2")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_quickstart_ends_with_its_workers(tmp_path, command, stop):
     out = tmp_path / "out"

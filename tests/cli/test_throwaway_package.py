@@ -194,6 +194,7 @@ def driven(request, package, tmp_path_factory):
     return folder, names, json.loads((folder / "done.json").read_text())
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     "command",
     [

@@ -41,6 +41,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 """
 
 
+@pytest.mark.sweep("reviews_supervised")
 @pytest.mark.parametrize("name", ["reviews_nlpo", "reviews_supervised"])
 def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
     overrides = [*MODEL, *RUN, *(["training.stop_metric="] if name == "reviews_supervised" else [])]

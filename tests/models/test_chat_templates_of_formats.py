@@ -61,6 +61,7 @@ def case(name):
     return kind(made), made
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("instruction", ["", "the sea"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_template_of_a_format_gives_its_ids(name, instruction):

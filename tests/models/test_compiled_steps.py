@@ -29,6 +29,7 @@ def same(found, expected, within):
         assert np.abs(ours.tokens.drawn_logprob - theirs.tokens.drawn_logprob).max() < within
 
 
+@pytest.mark.slow
 @NEEDS_COMPILER
 @pytest.mark.parametrize(("build", "within"), [(gpt2, 1e-10), (llama, 1e-5)], ids=["gpt2", "llama"])
 def test_compiled_steps_have_the_same_answers_also_after_an_update(build, within):

@@ -145,6 +145,7 @@ def test_beam_search_keeps_to_words_limits_and_stops():
 # ---- draws belong to their row
 
 
+@pytest.mark.sweep("gpt2-nucleus-cpu", "gemma-legal words-cpu")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", ["none", "top-k and top-p", "nucleus", "legal words", "minimum length"])
 @pytest.mark.parametrize("name", MODELS)

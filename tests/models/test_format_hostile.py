@@ -49,6 +49,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_template_is_refused_in_seconds(kind, monkeypatch):
     monkeypatch.setattr(rendering, "SECONDS", 1)

@@ -26,6 +26,7 @@ WHOLE_ROWS = {"led", "m2m_100", "nllb-moe"}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("kind", sorted(OWN))
 def test_scores_are_those_of_the_model_and_of_sampling(kind):
     module = built(kind)
@@ -55,6 +56,7 @@ def test_scores_are_those_of_the_model_and_of_sampling(kind):
     assert all(any(p.grad is not None and p.grad.any() for p in side.parameters()) for side in both)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("kind", sorted(OWN))
 def test_special_ids_in_an_answer_are_scored_as_they_are_drawn(kind):
     """Padding, both ends and the decoder's start: as the first, a middle and the last token but one."""

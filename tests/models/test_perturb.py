@@ -133,6 +133,7 @@ def test_what_is_chosen_has_the_probability_it_is_recorded_with(options, late, a
 # ---- decoding with values is the formula, token by token (A17), cached, for ragged prompts (A18)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("backbones", BACKBONES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
@@ -184,6 +185,7 @@ def test_recorded_tokens_are_scored_again(name, filters, device):
         assert np.abs(recorded - unperturbed.drawn.numpy()[where]).max() > 0.1
 
 
+@pytest.mark.sweep("gpt2-lora", "gemma-shared")
 @pytest.mark.parametrize("backbones", BACKBONES)
 @pytest.mark.parametrize("name", MODELS)
 def test_cached_generation_is_that_of_full_recomputation(name, backbones, monkeypatch):
@@ -352,6 +354,7 @@ def test_a_filter_holds_where_values_speak_alone():
 # ---- greedy and beams (A18)
 
 
+@pytest.mark.sweep("gpt2-exponential", "gemma-sign")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_one_beam_is_greedy_and_more_beams_find_more(name, kind):

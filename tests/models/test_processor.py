@@ -59,6 +59,7 @@ def test_greedy_generate_says_what_we_say(name, backbones):
     assert said != ids_of(drawn(module, prompts, {"method": "greedy", "max_new_tokens": 6}))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("filters", ["before", "after"])
 @pytest.mark.parametrize(
     "options", [{}, {"top_k": 4}, {"top_p": 0.7}, {"top_k": 9, "top_p": 0.8, "temperature": 1.7}]

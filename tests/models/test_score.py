@@ -67,6 +67,7 @@ def naive(module, batch):
 # ---- scores and gradients
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}, TEMPERED])
@@ -95,6 +96,7 @@ def test_scores_and_gradients_are_those_of_whole_logits(name, settings, dtype, d
     assert slope.abs().max() > 0.1
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("settings", [{}, {"top_k": 6, "temperature": 0.8}, TEMPERED])
 @pytest.mark.parametrize("name", MODELS)

@@ -72,6 +72,7 @@ def test_the_profile_cpu_needs_no_file_and_no_network(task):
         assert "roberta" not in shown
 
 
+@pytest.mark.sweep("commongen")
 @pytest.mark.parametrize("task", TASKS)
 def test_every_recipe_trains_at_smoke(task, tmp_path):
     base = _run(f"grue_{task}_base", tmp_path, "training.updates=25", "training.episodes=16")

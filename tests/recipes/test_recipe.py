@@ -127,6 +127,7 @@ def test_an_unknown_recipe_or_kind_is_named(tmp_path):
         recipes.load(written(tmp_path, "metrics: {sentimnt: {}}"))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", recipes.names())
 def test_what_is_written_out_loads_as_the_same_recipe(name, tmp_path):
     first = recipes.load(name)

@@ -159,6 +159,7 @@ def test_all_of_them_are_here():
     } == {"supervised", *LEARNERS}
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(("kind", "field"), cases())
 def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, recorded, done):
     names = {one.name for one in dataclasses.fields(registry.find("algorithm", kind).Config)}
@@ -185,6 +186,7 @@ def test_what_is_kept_or_computed_again_is_the_same(recorded, done):
     assert Done(made("ilql", recorded, *frozen, "algorithm.cache=0")).differs(done("ilql", *frozen)) is None
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("override", ["data", "data_top", "data_bottom"])
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_which_episodes_are_learned_from_matters(kind, override, recorded, done):

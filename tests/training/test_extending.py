@@ -68,6 +68,7 @@ def results(folder):
     return run.fingerprint, run.metrics, run.evaluation["values"], run.files.episodes.read_bytes()
 
 
+@pytest.mark.sweep("ppo", "supervised", "ilql", "turn_ppo", "sb3/a2c")
 @pytest.mark.parametrize("learner", registry.names("algorithm"))
 def test_an_extended_run_equals_one_that_had_its_updates_from_the_start(learner, recorded, tmp_path):
     recipe = recipe_of(learner, recorded)

@@ -22,6 +22,7 @@ def learned(trainer):
     return {name: p.detach().clone() for name, p in trainer.algorithm.parameters.items()}
 
 
+@pytest.mark.sweep("ppo", "grpo", "supervised")
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_recomputed_activations_give_the_same_update(learner, recorded):  # noqa: F811
     rate = () if learner == "trpo" else ("algorithm.learning_rate=0.001",)
@@ -65,6 +66,7 @@ def test_a_network_without_such_layers_is_refused():
         recompute(torch.nn.Linear(2, 2))
 
 
+@pytest.mark.sweep("ppo", "grpo", "supervised")
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_products_are_in_bfloat16_and_the_ratio_is_near_1(learner, recorded):  # noqa: F811
     trainer = Trainer(recipe_of(learner, recorded, MIXED))

@@ -150,6 +150,7 @@ def plan(kind, kills):
     return [(name, draw.randint(1, max(1, MOMENTS[name] * 3 // 2))) for name in chosen]
 
 
+@pytest.mark.sweep("ppo", "ilql")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_run_killed_at_twenty_moments_is_the_same_run(kind, wholes, tmp_path):
     file, whole = wholes[kind]
@@ -180,6 +181,7 @@ def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
     assert not list(run.rglob(".*.partial")), "nothing is left of what was being written"
 
 
+@pytest.mark.sweep("ppo", "ilql")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     """Each leaf dropped in turn: the checkpoint is refused, or the run that goes on from it is another
@@ -196,6 +198,7 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     assert unseen == []
 
 
+@pytest.mark.sweep("ppo", "supervised")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is
@@ -343,6 +346,7 @@ TORN = (
 )
 
 
+@pytest.mark.sweep("state.safetensors", "manifest.json")
 @pytest.mark.parametrize("name", TORN)
 def test_a_torn_file_is_named_and_an_older_checkpoint_needs_a_flag(name, wholes, tmp_path):
     run = half_run(wholes, tmp_path)

@@ -100,6 +100,7 @@ def wholes(tmp_path_factory):
     return made
 
 
+@pytest.mark.sweep("chai", "decision_transformer")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_run_killed_again_and_again_is_the_same_run(kind, wholes, tmp_path):
     file, whole = wholes[kind]
@@ -117,6 +118,7 @@ def test_a_run_killed_again_and_again_is_the_same_run(kind, wholes, tmp_path):
     assert not list((run / "checkpoints").glob(".*")), "nothing is left of what was being written"
 
 
+@pytest.mark.sweep("chai", "decision_transformer")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     file, whole = wholes[kind]
@@ -138,6 +140,7 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes, tmp_path):
     assert unseen == []
 
 
+@pytest.mark.sweep("chai", "decision_transformer")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes, tmp_path):
     """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is

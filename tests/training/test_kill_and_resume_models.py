@@ -41,6 +41,7 @@ def texts(tmp_path_factory):
     return file
 
 
+@pytest.mark.sweep("a2c-gpt2", "trpo-bart", "rloo-llama")
 @pytest.mark.parametrize(("kind", "shape"), [(kind, shape) for kind in SHAPES for shape in SHAPES[kind]])
 def test_a_run_killed_again_and_again_is_the_same_run(kind, shape, texts, tmp_path):
     file, whole, run = tmp_path / "recipe.yaml", tmp_path / "whole", tmp_path / "run"

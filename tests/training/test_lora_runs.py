@@ -103,6 +103,7 @@ def test_the_reference_the_critic_and_the_mask_share_the_weights_of_the_policy(b
     assert not lora.is_adapted(actor.reference)
 
 
+@pytest.mark.sweep("ppo", "supervised")
 @pytest.mark.parametrize("learner", ["ppo", "nlpo", "trpo", "grpo", "supervised", "ilql"])
 def test_a_resumed_run_equals_an_unbroken_one_and_both_load(learner, recorded, base, tmp_path):  # noqa: F811
     recipe = adapted(learner, recorded, base)
@@ -257,6 +258,7 @@ def test_the_estimate_counts_adapters_alone(base):
     assert json.dumps(of_adapters.as_json())
 
 
+@pytest.mark.sweep("grpo-bart")
 @pytest.mark.parametrize("shape", ["t5", "bart"])
 @pytest.mark.parametrize("learner", ["ppo", "grpo"])
 def test_encoder_decoders_take_adapters_too(learner, shape, tmp_path):

@@ -42,6 +42,7 @@ def test_there_are_learners_and_tasks():
     assert {"wordle", "generation"} <= set(TASKS)
 
 
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_offline_learner_learns_from_every_task(learner, task, recorded, tmp_path):

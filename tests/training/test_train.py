@@ -112,6 +112,7 @@ def test_same_runs_are_equal_to_the_bit(ppo, tmp_path, what, name, overrides):
     assert all((ours["actor"][key] == theirs["actor"][key]).all() for key in ours["actor"])
 
 
+@pytest.mark.sweep("overrides1", "overrides2")
 @pytest.mark.parametrize(
     "overrides", [("training.seed=1",), ("algorithm.clip=0.01",), ("decoding.temperature=0.9",)]
 )
@@ -183,6 +184,7 @@ def test_a_mask_in_evaluation_is_there_when_the_run_is_evaluated_later(tmp_path)
     assert bare.evaluation["values"] != later  # the mask is seen
 
 
+@pytest.mark.sweep("reviews_supervised", "reviews_ppo")
 @pytest.mark.parametrize("name", ["reviews_ppo", "reviews_nlpo", "reviews_supervised"])
 def test_a_run_cut_off_and_resumed_is_the_same_run(tmp_path, name):
     overrides = ("training.checkpoint_every=1", "training.keep=9")

@@ -128,6 +128,7 @@ def test_maskable_ppo_learns_on_blocks(tmp_path):
         assert made.evaluate("test", 3).n == 3
 
 
+@pytest.mark.sweep("configuration0")
 @pytest.mark.parametrize("configuration", random_play.RELEASED)
 def test_stop_forcing_raises_random_play_as_measured_on_the_released_code(configuration, beside):
     folder = beside / "data" / "lilgym"
@@ -233,6 +234,7 @@ def test_cbert_is_the_network_of_the_paper(tmp_path):
         assert torch.equal(value, network.value(network.value_hidden(state))[:, 0].tanh())
 
 
+@pytest.mark.sweep("1", "4")
 @pytest.mark.parametrize("horizon", [1, 4, 11])
 def test_the_fixed_sequence_is_as_good_as_it_says(horizon):
     task = Blocks(BlocksOptions(limit=60, horizon=horizon))

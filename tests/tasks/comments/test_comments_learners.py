@@ -35,6 +35,7 @@ def logged(folder):
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("changes", "returns"),
     [

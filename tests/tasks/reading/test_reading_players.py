@@ -95,6 +95,7 @@ def sufficient(world, agent, **options):
     return evaluate_agent(world, player, split="test", episodes=400).values["score/sufficient"]
 
 
+@pytest.mark.sweep("1-easy", "1-hard", "5-hard")
 @pytest.mark.parametrize("mode", ["easy", "hard"])
 @pytest.mark.parametrize("memory", [1, 3, 5])
 def test_builtin_games_need_reading(mode, memory):

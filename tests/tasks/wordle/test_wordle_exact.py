@@ -99,6 +99,7 @@ def test_the_enumeration_is_the_recursion_written_out(chosen, rule):
     assert 0 < found.wins <= 1 + 1e-12
 
 
+@pytest.mark.sweep("any")
 @pytest.mark.parametrize("guesses", ["any", "words"])
 def test_a_player_with_words_of_its_own_is_enumerated_too(tmp_path, guesses):
     file = tmp_path / "own.txt"
@@ -196,6 +197,7 @@ def test_exact_values_on_parts_of_the_official_list(beside, tmp_path, size, chos
     assert round(value(player).mean, 4) == mean
 
 
+@pytest.mark.sweep("wordle/optimal--2.585-0.013-0.9945")
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("chosen", "mean", "error", "wins"),  # from games of the paper's code, with their standard errors
@@ -217,15 +219,16 @@ def test_the_exact_value_of_the_consistent_player(beside, tmp_path):
 
 
 @pytest.mark.data
-def test_a_redrawn_secret_returns_what_a_fixed_one_does_exactly(beside, tmp_path):
+@pytest.mark.sweep("redrawn")
+@pytest.mark.parametrize("secret", ["row", "redrawn"])
+def test_a_redrawn_secret_returns_what_a_fixed_one_does_exactly(secret, beside, tmp_path):
     # 5,000 games and more of each kind against -2.1302, the exact value above, and -2.13 +- 0.03, known from
     # the paper's code
-    for secret in ("row", "redrawn"):
-        task = Wordle(WordleOptions(words=lists.path(beside, tmp_path, 236), secret=secret))
-        returns = [
-            one.total(task.spec.rewards)
-            for one in play(task, games(task.rows("train"), each=22), make("wordle/consistent", task), seed=8)
-        ]
-        assert len(returns) > 5000
-        assert abs(np.mean(returns) - -2.1302) < 3 * np.std(returns) / len(returns) ** 0.5 < 0.035
-        assert abs(np.mean(returns) - -2.13) < 0.03
+    task = Wordle(WordleOptions(words=lists.path(beside, tmp_path, 236), secret=secret))
+    returns = [
+        one.total(task.spec.rewards)
+        for one in play(task, games(task.rows("train"), each=22), make("wordle/consistent", task), seed=8)
+    ]
+    assert len(returns) > 5000
+    assert abs(np.mean(returns) - -2.1302) < 3 * np.std(returns) / len(returns) ** 0.5 < 0.035
+    assert abs(np.mean(returns) - -2.13) < 0.03
