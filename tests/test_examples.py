@@ -103,7 +103,8 @@ def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
     for course in results["runs"].values():
         assert [point["update"] for point in course["points"]] == [0, 1]
         assert course["points"][0]["kl"] == 0 != course["points"][1]["kl"]
-    assert (tmp_path / "out" / "over_optimization.svg").read_text().count("<polyline") == 2
+    drawn = (tmp_path / "out" / "over_optimization.svg").read_text()
+    assert drawn.count('<path class="line ') == 2 + 2  # two curves, each with its key
 
 
 def single(number):

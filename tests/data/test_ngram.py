@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.data.ngram import END, UNKNOWN, NGram
+from loquent.bench.ngram import END, UNKNOWN, NGram
 from loquent.errors import LoquentError
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from loquent.data.ngram import NGram
+from loquent.bench.ngram import NGram
 from loquent.data.reviews import LABELS, SIZES, reviews
 from loquent.data.reviews.grammar import (
     CONTRAST,

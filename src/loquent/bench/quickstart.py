@@ -20,8 +20,8 @@ from loquent.bench import crew, jobs, runner
 from loquent.bench import suite as suites
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Plan
+from loquent.bench.ngram import NGram
 from loquent.bench.schema.suite_schema import Suite
-from loquent.data.ngram import NGram
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, final_evaluation
 from loquent.statistics import tables

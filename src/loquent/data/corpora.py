@@ -8,13 +8,13 @@ number. `SHA256SUMS` beside the file has its hash; `python -m tools.corpora` mak
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from loquent.core.guards import json_files
 from loquent.core.task import Row
 from loquent.core.values import Record, frozen
 from loquent.errors import LoquentError
@@ -59,7 +59,7 @@ def _records(file: Path, convert: Callable[[Any], Any]) -> dict[str, list[dict[s
             dict(zip(columns, values))
             for values in zip(*(_column(column, convert) for column in columns.values()))
         ]
-        for split, columns in json.loads(lzma.decompress(contents(file))).items()
+        for split, columns in json_files.loads(lzma.decompress(contents(file))).items()
     }
 
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import hub_folder
 from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import digest
-from loquent.data import content, duplicates
+from loquent.data import content, duplicates, hub_folder
 from loquent.data.columns import Columns, Place
 from loquent.errors import BadRow, BadSetting, MissingExtra
 from loquent.files.machine.network import hub_or_cache

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from loquent.core import safe_yaml
 
-TABLES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text("utf-8"))
+FILE = Path(__file__).with_name("words.yaml")
+TABLES: dict[str, Any] = safe_yaml.parse(FILE.read_text("utf-8"), str(FILE)).bare()
 
 
 @dataclass(frozen=True)

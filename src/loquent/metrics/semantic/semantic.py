@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -176,15 +177,24 @@ def bleurt(context: Context, options: BleurtOptions) -> Bleurt:
     return Bleurt(options.classifier(), options.over, options.max_length, options.token_budget)
 
 
+def _sentence(options: SimilarityOptions) -> Callable[[Sequence[str]], Any]:
+    """The encoder, made when it is asked, because it needs torch."""
+
+    @cache
+    def encoder() -> Callable[[Sequence[str]], Any]:
+        from loquent.pretrained.featurizers import Sentence
+
+        return Sentence(
+            model=options.path, pooling=options.pooling, revision=options.revision, device=options.device
+        )
+
+    return lambda texts: encoder()(texts)
+
+
 @takes(SimilarityOptions)
 def embedding_similarity(context: Context, options: SimilarityOptions) -> EmbeddingSimilarity:
     """The cosine of sentence vectors. Needs loquent[train] and a sentence encoder's folder or name."""
-    from loquent.pretrained.featurizers import Sentence
-
-    encode = Sentence(
-        model=options.path, pooling=options.pooling, revision=options.revision, device=options.device
-    )
-    return EmbeddingSimilarity(encode, options.over)
+    return EmbeddingSimilarity(_sentence(options), options.over)
 
 
 @takes(ClassifierOptions)

@@ -96,17 +96,26 @@ class LazyAdamW(torch.optim.AdamW):
     The step of these rows is that of `torch.optim.SparseAdam`, without weight decay.
     """
 
-    def step(self, closure: Any = None) -> Any:
-        """One step; the rows of sparse gradients come after the other parameters."""
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sparse: list[tuple[dict[str, Any], Tensor, Tensor]] = []
+        # a `step` that calls AdamW's would run the hooks of others twice
+        self.register_step_pre_hook(lambda *given: self._set_aside())
+        self.register_step_post_hook(lambda *given: self._change_rows())
+
+    def _set_aside(self) -> None:
+        """Take sparse gradients away, which AdamW refuses."""
         listed = [(group, p) for group in self.param_groups for p in group["params"] if p.grad is not None]
-        sparse = [(group, p, p.grad.coalesce()) for group, p in listed if p.grad.is_sparse]
-        for _, parameter, _ in sparse:
+        self._sparse = [(group, p, p.grad.coalesce()) for group, p in listed if p.grad.is_sparse]
+        for _, parameter, _ in self._sparse:
             parameter.grad = None
-        result = super().step(closure)
-        for group, parameter, gradient in sparse:
+
+    def _change_rows(self) -> None:
+        """Change the rows of sparse gradients, after the other parameters."""
+        for group, parameter, gradient in self._sparse:
             parameter.grad = gradient
             self._change(group, parameter, gradient.indices()[0], gradient.values())
-        return result
+        self._sparse = []
 
     @torch.no_grad()
     def _change(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, gradient: Tensor) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
-
+from loquent.core import safe_yaml
 from loquent.core.guards import opening
 from loquent.errors import BadSetting
 
@@ -21,18 +20,18 @@ MOST = 4 << 20  # bytes of a card
 def check(folder: Path) -> None:
     """Check that the configurations of a folder's cards name files inside the folder alone.
 
-    The cards are read as `datasets` reads them, so that it sees what was checked.
+    A page is read as `datasets` reads it, so that it sees what was checked.
 
     Raises:
         BadSetting: one names an address, or a place outside the folder; or the card cannot be read.
     """
-    for name, read in (("README.md", _of_page), (".huggingface.yaml", yaml.safe_load)):
+    for name, read in (("README.md", _of_page), (".huggingface.yaml", _of_yaml)):
         file = folder / name
         if not file.exists():
             continue
         try:
             card = read(opening.whole(file, MOST).decode("utf-8-sig"))
-        except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        except Exception as error:  # the library raises many kinds
             raise BadSetting(f"{file}: its configurations cannot be read ({error})") from error
         configurations = card.get("configs") if isinstance(card, Mapping) else None
         for text in _texts(configurations, set()):
@@ -53,6 +52,10 @@ def _is_media(feature: Any) -> bool:
         return True
     inside = feature.values() if isinstance(feature, Mapping) else (getattr(feature, "feature", None),)
     return any(_is_media(item) for item in inside if item is not None)
+
+
+def _of_yaml(text: str) -> Any:
+    return safe_yaml.parse(text, "the file").bare()
 
 
 def _of_page(text: str) -> Any:
