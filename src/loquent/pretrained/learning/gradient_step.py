@@ -27,6 +27,7 @@ from loquent.pretrained.learning.optimization import (
     load_by_name,
     make_optimizer,
     state_by_name,
+    take_step,
 )
 
 
@@ -110,7 +111,7 @@ class GradientStep:
         norm = clip_gradients(self.parameters, self.settings.max_grad_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = step_size(self.steps, self.settings)
-        self.optimizer.step()
+        take_step(self.optimizer)
         self.steps += 1
         for values in logged:
             means.add(**values)

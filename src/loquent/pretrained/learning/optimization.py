@@ -90,48 +90,43 @@ class RoundedSGD(Rounded, torch.optim.SGD):
     """Gradient descent for parameters of 16 bits."""
 
 
-class LazyAdamW(torch.optim.AdamW):
-    """AdamW that changes, of a parameter with a sparse gradient, only the rows in it and their moments.
+def take_step(optimizer: torch.optim.Optimizer) -> None:
+    """One step; AdamW changes, of a parameter with a sparse gradient, only the rows in it and their moments.
 
-    The step of these rows is that of `torch.optim.SparseAdam`, without weight decay.
+    These rows come after the other parameters. Their step is that of `torch.optim.SparseAdam`, without weight
+    decay. It is no `step` of a class of its own: torch then calls the hooks of others twice.
     """
+    if not isinstance(optimizer, torch.optim.AdamW):
+        optimizer.step()
+        return
+    listed = [(group, p) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    sparse = [(group, p, p.grad.coalesce()) for group, p in listed if p.grad.is_sparse]
+    for _, parameter, _ in sparse:
+        parameter.grad = None
+    optimizer.step()
+    for group, parameter, gradient in sparse:
+        parameter.grad = gradient
+        _change_rows(optimizer, group, parameter, gradient)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._sparse: list[tuple[dict[str, Any], Tensor, Tensor]] = []
-        # a `step` that calls AdamW's would run the hooks of others twice
-        self.register_step_pre_hook(lambda *given: self._set_aside())
-        self.register_step_post_hook(lambda *given: self._change_rows())
 
-    def _set_aside(self) -> None:
-        """Take sparse gradients away, which AdamW refuses."""
-        listed = [(group, p) for group in self.param_groups for p in group["params"] if p.grad is not None]
-        self._sparse = [(group, p, p.grad.coalesce()) for group, p in listed if p.grad.is_sparse]
-        for _, parameter, _ in self._sparse:
-            parameter.grad = None
-
-    def _change_rows(self) -> None:
-        """Change the rows of sparse gradients, after the other parameters."""
-        for group, parameter, gradient in self._sparse:
-            parameter.grad = gradient
-            self._change(group, parameter, gradient.indices()[0], gradient.values())
-        self._sparse = []
-
-    @torch.no_grad()
-    def _change(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, gradient: Tensor) -> None:
-        """Change the rows with these numbers by their gradients."""
-        state, (first, second) = self.state[parameter], group["betas"]
-        if not state:
-            state["step"] = torch.zeros((), device=parameter.device if group["fused"] else "cpu")
-            state |= {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
-        state["step"] += 1
-        step = int(state["step"])
-        mean, square = state["exp_avg"][rows], state["exp_avg_sq"][rows]
-        mean += (gradient - mean) * (1 - first)
-        square += (gradient**2 - square) * (1 - second)
-        state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
-        size = group["lr"] * math.sqrt(1 - second**step) / (1 - first**step)
-        parameter[rows] -= size * (mean / (square.sqrt() + group["eps"]))
+@torch.no_grad()
+def _change_rows(
+    optimizer: torch.optim.AdamW, group: dict[str, Any], parameter: Tensor, sparse: Tensor
+) -> None:
+    """Change the rows of a parameter that its sparse gradient has."""
+    rows, gradient = sparse.indices()[0], sparse.values()
+    state, (first, second) = optimizer.state[parameter], group["betas"]
+    if not state:
+        state["step"] = torch.zeros((), device=parameter.device if group["fused"] else "cpu")
+        state |= {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
+    state["step"] += 1
+    step = int(state["step"])
+    mean, square = state["exp_avg"][rows], state["exp_avg_sq"][rows]
+    mean += (gradient - mean) * (1 - first)
+    square += (gradient**2 - square) * (1 - second)
+    state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
+    size = group["lr"] * math.sqrt(1 - second**step) / (1 - first**step)
+    parameter[rows] -= size * (mean / (square.sqrt() + group["eps"]))
 
 
 def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.optim.Optimizer:
@@ -142,7 +137,7 @@ def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.opti
 
 
 def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
-    """AdamW (arXiv:1711.05101), fused where the device supports it, and lazy for sparse gradients.
+    """AdamW (arXiv:1711.05101), fused where the device supports it; `take_step` steps it.
 
     Vectors (biases, norms) have no weight decay.
     """
@@ -150,7 +145,7 @@ def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> 
     vectors = [p for p in parameters.values() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters.values())
-    kind = RoundedAdamW if _has_16_bits(parameters) else LazyAdamW
+    kind = RoundedAdamW if _has_16_bits(parameters) else torch.optim.AdamW
     return kind(groups, lr=learning_rate, fused=fused or None)
 
 
