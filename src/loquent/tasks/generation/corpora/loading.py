@@ -30,9 +30,9 @@ def load(dataset: Dataset, source: Source, form: Form) -> Splits:
     """
     if source.kind == "builtin":
         return {split: tuple(_rows(dataset, raw, split, form)) for split, raw in _builtin(dataset).items()}
-    from loquent.tasks.generation.corpora import published
+    from loquent.tasks.generation.corpora import file_readers
 
-    records = published.records(dataset.files, source)
+    records = file_readers.records(dataset.files, source)
     found = {split: _raw(placed, split) for split, placed in records.items()}
     group = dataset.group
     found = with_validation(

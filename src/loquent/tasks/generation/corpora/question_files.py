@@ -42,11 +42,11 @@ def _file(path: Path, name: str) -> Path | None:
 
 
 def _published(questions: Path, summaries: Path) -> dict[str, Placed]:
-    told = {row["document_id"]: row["summary"] for _, row in csv_rows(summaries)}
+    summary_of = {row["document_id"]: row["summary"] for _, row in csv_rows(summaries)}
     splits: dict[str, list[tuple[tuple[object, int | None], dict[str, Any]]]] = {}
     for line, row in csv_rows(questions):
         split = ALIASES.get(row.get("set", ""))
-        if split is None or row.get("document_id") not in told:
+        if split is None or row.get("document_id") not in summary_of:
             what = (
                 f"the set {row.get('set')!r}" if split is None else f"the document {row.get('document_id')!r}"
             )
@@ -56,7 +56,11 @@ def _published(questions: Path, summaries: Path) -> dict[str, Placed]:
                 line=line,
             )
         answers = [row[name] for name in ("answer1", "answer2") if name in row]
-        record = {"question": row.get("question"), "summary": told[row["document_id"]], "answers": answers}
+        record = {
+            "question": row.get("question"),
+            "summary": summary_of[row["document_id"]],
+            "answers": answers,
+        }
         splits.setdefault(split, []).append(((questions, line), record))
     return {split: iter(items) for split, items in splits.items()}
 
