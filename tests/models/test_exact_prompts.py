@@ -58,7 +58,7 @@ def test_ids_texts_and_messages_are_those_of_the_format(name, tmp_path):
             )
             if name != "llama 2":
                 assert list(served) == right
-                assert by_ids.tokenizer(by_ids._text(right), add_special_tokens=False)["input_ids"] == right
+                assert by_ids.tokenizer(by_ids._text(right))["input_ids"] == right
             assert by_chat.first(one, 0) == 0
             count += 1
     assert count > 5

@@ -15,7 +15,7 @@ from loquent.core.guards import limited
 from loquent.errors import BadModel
 from loquent.models import serving
 from loquent.models.format import template as rendering
-from loquent.models.format.names import Chat
+from loquent.models.format.names import Chat, Plain
 from loquent.models.format.template_worker import environment
 
 LOOPS = (
@@ -63,15 +63,18 @@ def test_a_hostile_template_is_refused_in_seconds(kind, monkeypatch):
     assert time.perf_counter() - began < 30
 
 
-def test_a_template_is_rendered_once():
-    rendering._rendered.cache_clear()
-    Chat(chatml())
-    Chat(chatml())
-    assert rendering._rendered.cache_info().misses == 1
+def test_one_process_renders_all_conversations_and_each_text_once():
+    format = Chat(chatml())
+    process = rendering._process._process
+    for _ in range(2):
+        format.prompt("", [Turn("task", "a", to="agent")], "agent", 99)
+        assert format._text_of.cache_info().misses == 2  # one of them when the format is made
+    assert rendering._process._process is process
+    assert process.poll() is None
 
 
 def test_a_failure_of_a_busy_machine_is_not_kept(monkeypatch):
-    rendering._rendered.cache_clear()
+    rendering._process.close()  # it takes longer to start than patience lasts
     with monkeypatch.context() as patch:
         patch.setattr(limited, "PATIENCE", 0.001)
         with pytest.raises(BadModel, match="did not finish within"):
@@ -95,7 +98,8 @@ def test_a_hostile_template_of_a_folder_is_not_rendered_by_an_export_either(monk
     tokenizer = chatml().__class__(
         tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>", chat_template=LOOPS
     )
-    assert serving.served(tokenizer, [("", [Turn("task", "a", to="agent")], "agent")] * 2) == [None, None]
+    history = "", [Turn("task", "a", to="agent")], "agent"
+    assert serving.served(tokenizer, Plain(tokenizer), [history] * 2) == [None, None]
 
 
 FEATURES = (

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 TEXTS = [
@@ -21,10 +21,20 @@ def wrapped(inner, **names):
     return PreTrainedTokenizerFast(tokenizer_object=inner, clean_up_tokenization_spaces=False, **names)
 
 
+def begins(tokenizer):
+    """The same tokenizer, which writes its bos before a text, as Llama's and those made here do."""
+    bos = tokenizer.bos_token
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{bos} $A", special_tokens=[(bos, tokenizer.bos_token_id)]
+    )
+    return tokenizer
+
+
 @cache
 def byte_level(*special, template=None):
-    """Byte-level BPE, as in GPT-2, with <|end|> as bos, eos and pad, and more special tokens where asked
-    for.
+    """Byte-level BPE, as in GPT-2, with <|end|> as bos, eos and pad, and more special tokens where asked for.
+
+    Without those it writes <|end|> before a text.
     """
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -39,7 +49,7 @@ def byte_level(*special, template=None):
     )
     made = wrapped(inner, bos_token="<|end|>", eos_token="<|end|>", pad_token="<|end|>")
     made.chat_template = template
-    return made
+    return made if special else begins(made)
 
 
 @cache
@@ -93,7 +103,7 @@ def sentence_piece(metaspace=False):
     inner.decoder = decoders.Sequence(
         [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     )
-    return wrapped(inner, bos_token="<s>", eos_token="</s>", pad_token="<unk>", unk_token="<unk>")
+    return begins(wrapped(inner, bos_token="<s>", eos_token="</s>", pad_token="<unk>", unk_token="<unk>"))
 
 
 @cache

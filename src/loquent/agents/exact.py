@@ -6,8 +6,10 @@ A prompt is the token ids that a local agent would read, the text of these ids, 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from loquent.agents.prompts import clean
 from loquent.core.agent import Question
@@ -15,7 +17,7 @@ from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, BadSetting
 from loquent.models.decoding_settings import SIDES
-from loquent.models.exported import format_name, read_note
+from loquent.models.exported import format_of, read_note
 
 AUTO, PLAIN, CHAT, ILQL = "auto", "plain", "chat", "ilql"
 
@@ -36,13 +38,14 @@ class Exact:
     """
 
     def __init__(self, folder: str, format: str, api: str, max_tokens: int) -> None:
-        from loquent.models.format.names import FORMATS
+        from loquent.models.format.names import of_tokenizer
         from loquent.pretrained import lora
         from loquent.pretrained.folder import from_pretrained
         from loquent.pretrained.language import context, load_tokenizer, transformers_library
 
         note = read_note(folder)
-        name = format_name(note, folder, CHAT if api == CHAT else PLAIN) if format == AUTO else format
+        name, thinking = format_of(note, folder, CHAT if api == CHAT else PLAIN)
+        name = name if format == AUTO else format
         self.tokenizer = load_tokenizer(folder, None)
         place, revision = lora.base_of(folder) if lora.is_adapter(folder) else (folder, None)
         config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
@@ -51,7 +54,7 @@ class Exact:
                 f"{folder}: {config.model_type} is an encoder-decoder, and servers of exact prompts run "
                 "causal models; play it with the agent `model` instead"
             )
-        self.format = FORMATS[name](self.tokenizer)
+        self.format = of_tokenizer(name, self.tokenizer, thinking)
         longest = context(SimpleNamespace(config=config))
         self.room = longest - max_tokens
         if self.room < 1:
@@ -64,7 +67,6 @@ class Exact:
         most, side = evaluation.get("max_prompt_tokens"), evaluation.get("truncation_side")
         self.side = side if side in SIDES else SIDES[0]
         self.room = min(self.room, most) if isinstance(most, int) and most > 0 else self.room
-        self.system = bool(note) or self.format.takes_system
         self.ends = self._ends(folder)
         self.as_text = False  # whether prompts are sent as text, because the server takes no ids
         self._warned = False
@@ -81,23 +83,10 @@ class Exact:
         fitted = self.format.fit(question.instruction, turns, seat, self.room)
         return first + fitted.first
 
-    def messages(self, question: Question, first: int) -> list[dict[str, str]]:
-        """The messages from which the model's chat template makes the prompt.
-
-        Turns without text are omitted, except the first and the seat's own.
-        """
-        turns, seat = question.turns[first:], question.observation.seat
-        instruction = clean(question.instruction)
-        texts = [clean(turn.text) for turn in turns]
-        if instruction and not self.system:
-            texts[0] = f"{instruction}\n\n{texts[0]}"
-        messages = [{"role": "system", "content": instruction}] if instruction and self.system else []
-        if turns and turns[0].seat == seat:  # a chat begins with a message of the user
-            messages.append({"role": "user", "content": ""})
-        for number, (turn, text) in enumerate(zip(turns, texts, strict=True)):
-            if turn.seat == seat or text or not number:
-                messages.append({"role": "assistant" if turn.seat == seat else "user", "content": text})
-        return messages
+    def messages(self, question: Question, first: int) -> list[dict[str, Any]]:
+        """The messages from which the model's chat template makes the prompt."""
+        turns = [replace(turn, text=clean(turn.text)) for turn in question.turns[first:]]
+        return self.format.messages(clean(question.instruction), turns, question.observation.seat)
 
     def prompt(self, question: Question, first: int) -> list[int] | str:
         """The token ids of the prompt; or their text, for a server that takes no ids."""

@@ -147,6 +147,8 @@ class Http:
                 if exact is None
                 else exact.messages(question, first)
             )
+            if exact is not None and exact.format.variables:
+                body["chat_template_kwargs"] = dict(exact.format.variables)
         else:
             body["prompt"] = prompts.text(question, first) if exact is None else exact.prompt(question, first)
         if exact is not None:

@@ -71,6 +71,9 @@ LOGGED = {
         "mean over tokens of the updates since the policy that drew them; logged when a token was drawn by "
         "an older policy than the one that learns",
     ),
+    "rollout/segments": Logged(
+        "rows", "rows of the batch that begin anew because the chat template rewrites earlier turns"
+    ),
     "rollout/dropped_turns": Logged(
         "turns",
         "turns omitted from the batch because the context was full",

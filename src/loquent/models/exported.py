@@ -24,18 +24,18 @@ def read_note(folder: str | Path) -> dict[str, Any]:
     return json_files.load_object(file, "export the run again") if file.is_file() else {}
 
 
-def format_name(note: dict[str, Any], folder: str | Path, default: str) -> str:
-    """The name of the format in a note, or the default.
+def format_of(note: dict[str, Any], folder: str | Path, default: str = "auto") -> tuple[str, str]:
+    """The name of the format in a note, or the default; and how its template thinks (`model.thinking`).
 
     Raises:
         BadSetting: the note's format is not a known one.
     """
-    from loquent.models.format.names import FORMATS  # loads torch
+    from loquent.models.format.names import NAMES  # loads torch
 
     name = note.get("format", default)
-    if not isinstance(name, str) or name not in FORMATS:
+    if name != default and (not isinstance(name, str) or name not in NAMES):
         raise BadSetting(
             f"{Path(folder) / NOTE}: the format is {json_files.shown(name)}; it must be one of "
-            f"{', '.join(FORMATS)}; export the run again"
+            f"{', '.join(NAMES)}; export the run again"
         )
-    return name
+    return name, str(note.get("thinking", "default"))

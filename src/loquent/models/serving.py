@@ -1,6 +1,6 @@
 """The files that a server needs beside a model's weights.
 
-They hold the format as a chat template, the ids that end an answer, and a note on the training.
+They hold the chat template, the run's decoding, a note on the training, and the card.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from loquent.core.episode import TASK, Turn
 from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.errors import BadModel
+from loquent.models import card
+from loquent.models.decoding_settings import Decoding
 from loquent.models.exported import NOTE
-from loquent.models.format.names import Chat, Format
+from loquent.models.format.names import Chat, Format, Pair, Plain
 from loquent.models.format.template import render
 
-TEMPLATE, STOPS = "chat_template.jinja", "generation_config.json"
+TEMPLATE, STOPS, CONFIG = "chat_template.jinja", "generation_config.json", "config.json"
+KEPT = ("transformers_version", "decoder_start_token_id", "forced_bos_token_id")  # of the model's own
 SEAT = "agent"
 History = tuple[str, Sequence[Turn], str]  # an instruction, turns, and the seat that answers them
 PROBES = (  # an instruction, and the texts that the task and the answering seat write in turns
@@ -32,27 +35,44 @@ PROBES = (  # an instruction, and the texts that the task and the answering seat
 
 
 def write(
-    folder: Path, tokenizer: Any, format: Format, about: Mapping[str, Any], histories: Iterable[History] = ()
+    folder: Path,
+    tokenizer: Any,
+    format: Format,
+    about: Mapping[str, Any],
+    histories: Iterable[History] = (),
+    decoding: Decoding | None = None,
+    lost: str = "",
 ) -> None:
-    """Write the chat template, the end ids and `loquent.json` into an exported model's folder.
+    """Write the chat template, the decoding, `loquent.json` and the card into an exported model's folder.
 
-    For `Chat` the tokenizer's own template stays if it gives the format's ids. (An empty message in the
-    middle of a conversation is an exception: the formats leave it out.) For other formats the tokenizer's own
-    template is not run. A warning says so if the written template does not give the format's ids.
+    A model's own template stays as it is. A tokenizer without one gets the format's. For plain texts the
+    model's own template is not run. A warning says so if a template does not give the format's ids.
 
     Args:
         tokenizer: the tokenizer of the folder; its template becomes the written one.
         about: the content of `loquent.json`.
         histories: conversations of the training; the templates are compared on these too.
+        decoding: how the run answers in evaluation; greedy by default.
+        lost: as in `card.written`.
     """
-    compared = [*_probes(format), *histories]
-    difference = (
-        _first_difference(tokenizer, format, compared) if isinstance(format, Chat) else ("", (), SEAT)
-    )
-    if difference is not None:
+    decoding = Decoding(method="greedy") if decoding is None else decoding
+    note = dict(about)
+    if not isinstance(format, Pair):
+        note["template_is_exact"] = _template(folder, tokenizer, format, histories)
+    _write_json(folder / STOPS, _generation(folder, format, decoding))
+    _write_json(folder / NOTE, note)
+    text = card.written(format, note, decoding, lost, note.get("template_is_exact", True))
+    (folder / card.CARD).write_text(text, encoding="utf-8")
+
+
+def _template(folder: Path, tokenizer: Any, format: Format, histories: Iterable[History]) -> bool:
+    """Leave or write the chat template; whether it gives the format's ids."""
+    if tokenizer.chat_template and not isinstance(format, Chat):
+        return False
+    if not tokenizer.chat_template:
         tokenizer.chat_template = format.chat_template()
         _write_template(folder, tokenizer.chat_template)
-        difference = _first_difference(tokenizer, format, compared)
+    difference = _first_difference(tokenizer, format, [*_probes(format), *histories])
     if difference is not None:
         texts = [text for text in (difference[0], *(turn.text for turn in difference[1])) if text]
         warnings.warn(
@@ -60,33 +80,49 @@ def write(
             f"joins what training kept apart, as in {texts!r}; the model may answer a little "
             "differently there. Texts that end with a line break are seldom joined",
             Remark,
-            stacklevel=2,
+            stacklevel=3,
         )
+    return difference is None
+
+
+def _generation(folder: Path, format: Format, decoding: Decoding) -> dict[str, Any]:
+    """The content of generation_config.json: the run's decoding, and nothing that would change answers.
+
+    Ids that the tokenizer does not have are never drawn.
+    """
     file = folder / STOPS
-    config = json_files.load_object(file, error=BadModel) if file.is_file() else {}
+    known = json_files.load_object(file, error=BadModel) if file.is_file() else {}
+    config = {name: known[name] for name in KEPT if known.get(name) is not None}
     end = sorted(format.end)
     config |= {"eos_token_id": end[0] if len(end) == 1 else end, "pad_token_id": format.pad}
-    _write_json(file, config)
-    _write_json(folder / NOTE, {**about, "template_is_exact": difference is None})
+    config |= {"max_new_tokens": decoding.max_new_tokens, "do_sample": decoding.method == "sample"}
+    if isinstance(format, Plain) and not isinstance(format, Pair):
+        config["bos_token_id"] = format.start_id  # of an empty prompt
+    if decoding.min_new_tokens:
+        config["min_new_tokens"] = decoding.min_new_tokens
+    if decoding.method == "sample":
+        config |= {name: getattr(decoding, name) for name in ("temperature", "top_k", "top_p")}
+    if decoding.method == "beam":
+        config["num_beams"] = decoding.beams
+    sizes = json_files.load_object(folder / CONFIG, error=BadModel) if (folder / CONFIG).is_file() else {}
+    rows = sizes.get("vocab_size")
+    if isinstance(rows, int) and rows > format.vocabulary:
+        config["suppress_tokens"] = list(range(format.vocabulary, rows))
+    return config
 
 
-def served(tokenizer: Any, histories: Sequence[History]) -> list[list[int] | None]:
+def served(tokenizer: Any, format: Format, histories: Sequence[History]) -> list[list[int] | None]:
     """For each history the prompt ids that a server gives the model.
 
     An entry is None if the template or the tokenizer refuses the history.
     """
     try:
-        texts = render(tokenizer, [(_messages(*history), True) for history in histories])
+        texts = render(
+            tokenizer, [(format.messages(*history), True) for history in histories], format.variables
+        )
     except BadModel:  # no server should render this template either
         return [None] * len(histories)
     return [None if isinstance(text, BadModel) else _ids(tokenizer, text) for text in texts]
-
-
-def _messages(instruction: str, turns: Sequence[Turn], seat: str) -> list[dict[str, str]]:
-    messages = [{"role": "system", "content": instruction}] if instruction else []
-    return messages + [
-        {"role": "assistant" if turn.seat == seat else "user", "content": turn.text} for turn in turns
-    ]
 
 
 def _ids(tokenizer: Any, text: str) -> list[int] | None:
@@ -110,7 +146,7 @@ def _first_difference(tokenizer: Any, format: Format, histories: Iterable[Histor
         (instruction, [replace(turn, tokens=None) for turn in turns], seat)
         for instruction, turns, seat in histories
     ]
-    for history, ids in zip(without_tokens, served(tokenizer, without_tokens), strict=True):
+    for history, ids in zip(without_tokens, served(tokenizer, format, without_tokens), strict=True):
         if ids != list(format.prompt(*history, 1 << 30)[0]):
             return history
     return None

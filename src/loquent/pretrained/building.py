@@ -48,7 +48,11 @@ def build(
     transformers = transformers_library()
     if width % heads:
         raise BadSetting(f"width = {width}; it must be a multiple of heads = {heads}; change one of them")
-    tokenizer = texts if hasattr(texts, "get_vocab") else train_tokenizer(texts, vocabulary, context)
+    tokenizer = texts
+    if not hasattr(texts, "get_vocab"):
+        tokenizer = train_tokenizer(texts, vocabulary, context)
+        if shape not in ("t5", "bart"):
+            _begin(tokenizer)
     marks = {
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
@@ -131,6 +135,15 @@ def _pair_config(
         **sides,
         **rates,
         **marks,
+    )
+
+
+def _begin(tokenizer: Any) -> None:
+    """Let a tokenizer write its special token before each text, as a causal model reads it in training."""
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{END} $A", special_tokens=[(END, tokenizer.bos_token_id)]
     )
 
 

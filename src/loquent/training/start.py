@@ -21,7 +21,7 @@ from loquent.data.sources import share
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
 from loquent.models.actor import Actor
-from loquent.models.exported import format_name, read_note
+from loquent.models.exported import format_of, read_note
 from loquent.models.format.names import Format, of_model
 from loquent.pretrained import LanguageModel, footprint, lora
 from loquent.training.evaluate import chosen_rows
@@ -96,19 +96,14 @@ def load_language(path: str, device: str, dtype: str, *, revision: str | None = 
     return pretrained.load(str(folder), revision=revision, device=device, dtype=dtype, advice=advice)
 
 
-def make_format(name: str, language: LanguageModel) -> Format:
-    """The format of this name, with the model's tokenizer."""
-    return of_model(name, language.module, language.tokenizer)
-
-
 def folder_format(folder: str | Path, language: LanguageModel) -> Format:
-    """The format that an exported folder was trained with; plain for any other model's.
+    """The format that an exported folder was trained with; for any other model's, chat or plain as "auto".
 
     Raises:
         BadCheckpoint, BadSetting: the note in the folder cannot be read, or names no format.
     """
-    name = format_name(read_note(folder), folder, "plain")
-    return make_format(name, language)
+    name, thinking = format_of(read_note(folder), folder)
+    return of_model(name, language.module, language.tokenizer, thinking)
 
 
 def _adapted(language: LanguageModel, settings: ModelSettings, key: Key) -> LanguageModel:
@@ -158,7 +153,7 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
         language,
         critic=settings.critic,
         reference=reference,
-        format=make_format(settings.format, language),
+        format=of_model(settings.format, language.module, language.tokenizer, settings.thinking),
         decoding=recipe.decoding,
         evaluation=recipe.evaluation,
         key=key.child("critic"),

@@ -6,19 +6,23 @@ from argparse import Namespace
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from loquent.core import episode
 from loquent.core.guards import json_files
-from loquent.core.options import read
+from loquent.core.options import fill, read
 from loquent.errors import BadModel, BadSetting
 from loquent.files import final_evaluation, names
 from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
 from loquent.models import serving
-from loquent.models.format.names import FORMATS
+from loquent.models.decoding_settings import Decoding
+from loquent.models.format.names import AUTO, NAMES, chosen, of_model
 from loquent.pretrained import lora
-from loquent.pretrained.language import load_tokenizer
+from loquent.pretrained.folder import from_pretrained
+from loquent.pretrained.language import load_tokenizer, transformers_library
+from loquent.pretrained.pairs import is_pair
 from loquent.training import policies
 
 # of the recipe: what the model was trained for, and how it answers
@@ -48,22 +52,42 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     """
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
-    name = str(model["format"].value) if "format" in model else "plain"
-    if name not in FORMATS:
-        raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(FORMATS)}")
-    if _kind(folder) == SEQ2SEQ:
-        print("it has no chat template, because servers of chats run causal models")
-        return
+    name = str(model["format"].value) if "format" in model else AUTO
+    thinking = str(model["thinking"].value) if "thinking" in model else "default"
+    if name not in (AUTO, *NAMES):
+        raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(NAMES)}")
+    decoding = fill(Decoding, recipe.get("evaluation") or recipe.get("decoding"), "evaluation")
     tokenizer = load_tokenizer(folder, None)
+    network = _network(folder)
+    format = of_model(name, network, tokenizer, thinking)
     about = {
         "loquent": __version__,
         "name": recipe["name"].bare() if "name" in recipe else "",
-        "format": name,
+        "format": chosen(name, tokenizer, is_pair(network)),
     }
+    about |= {"thinking": thinking} if thinking != "default" else {}
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
     evaluated = run_folder.evaluation() if run_folder.has_ended else {}
     about["decoding"] = final_evaluation.decoding(evaluated)
-    serving.write(folder, tokenizer, FORMATS[name](tokenizer), about, _histories(run_folder))
+    lost = about["decoding"].removeprefix(decoding.text).removeprefix(", ") if evaluated else ""
+    serving.write(
+        folder,
+        tokenizer,
+        format,
+        about,
+        _histories(run_folder),
+        decoding,
+        "" if lost == final_evaluation.NOT_RECORDED else lost,
+    )
+
+
+def _network(folder: Path) -> Any:
+    """What a format reads of a folder's network: its configurations; adapters name their model's."""
+    place, revision = lora.base_of(folder) if lora.is_adapter(folder) else (folder, None)
+    config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
+    file = Path(place) / serving.STOPS
+    own = json_files.load_object(file, error=BadModel) if file.is_file() else {}
+    return SimpleNamespace(config=config, generation_config=SimpleNamespace(**own))
 
 
 def _kind(folder: Path) -> str:

@@ -1,7 +1,7 @@
 """The process that runs a part of Loquent on untrusted input, with limited time and memory, without files.
 
-It runs as a script with the path of another file as its argument. It imports that file, reads a JSON line
-{"seconds", "bytes", "job"}, and writes the JSON object that the file's `answer(job)` returns, or
+It runs as a script with the path of another file as its argument. It imports that file. For each JSON line
+{"seconds", "bytes", "job"} it writes a line, the JSON object that the file's `answer(job)` returns, or
 {"error": ...} if memory does not suffice.
 """
 
@@ -30,7 +30,9 @@ def limit(seconds: int, memory: int) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(kind)[1]
-        limits = (maximum, maximum) if hard == resource.RLIM_INFINITY else (min(maximum, hard), hard)
+        if kind != resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY:
+            hard = maximum
+        limits = (maximum if hard == resource.RLIM_INFINITY else min(maximum, hard), hard)
         with contextlib.suppress(ValueError, OSError):  # macOS has no limit on address space
             resource.setrlimit(kind, limits)
 
@@ -47,12 +49,13 @@ def imported(file: str) -> Any:
 
 if __name__ == "__main__":
     answer = imported(sys.argv[1]).answer
-    order = json.loads(sys.stdin.readline())
-    limit(order["seconds"], order["bytes"])
-    try:
-        result = answer(order["job"])
-    except MemoryError:
-        result = {"error": f"it needs more than {order['bytes'] >> 20:,} MiB of memory"}
-    sys.stdout.write(json.dumps(result))
-    sys.stdout.flush()
+    for line in sys.stdin:
+        order = json.loads(line)
+        limit(order["seconds"], order["bytes"])
+        try:
+            result = answer(order["job"])
+        except MemoryError:
+            result = {"error": f"it needs more than {order['bytes'] >> 20:,} MiB of memory"}
+        sys.stdout.write(json.dumps(result) + "\n")
+        sys.stdout.flush()
     os._exit(0)  # freeing what was built takes time

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Any
 
 from loquent.core.episode import Turn
@@ -63,22 +65,35 @@ class Written:
 
 
 @dataclass(frozen=True)
+class Place:
+    """The place of an answer: its turn, the number of ids before it, its ids, and its segment.
+
+    A segment is a part of a conversation in which each prompt begins with the one before and its answer.
+    """
+
+    turn: int
+    before: int
+    ids: Ids
+    segment: int = 0
+
+
+@dataclass(frozen=True)
 class Head:
     """The beginning of a row."""
 
     ids: Ids
-    open: bool = False  # whether the ids open an observation
     fresh: bool = True  # whether the ids hold no text
-    lead: str = ""  # what is written before the text of the first observation
+    lead: str = ""  # what is tokenised together with the first text
 
 
 @dataclass
-class _Pen:
+class Pen:
     """The state of writing: the fields of `Head`, and the ids that must still close the last answer."""
 
-    open: bool
     fresh: bool
     lead: str
+    length: int  # of the ids so far
+    answers: int = 0
     owed: Ids = ()
 
 
@@ -87,7 +102,7 @@ class Format(ABC):
 
     The turns of this seat are answers; all others are observations. The laws:
 
-    - The ids of n turns begin the ids of n + 1 turns.
+    - Within a segment, the ids of n turns begin the ids of n + 1 turns.
     - A row never begins with an action.
     - Turns with tokens are never tokenised again.
     - A marker string inside a text is plain characters.
@@ -102,6 +117,9 @@ class Format(ABC):
         closing: the ids after the last turn of an episode that a rule ended.
         takes_system: whether an instruction is a message of its own before the first turn.
         longest_answer: the most ids of an answer, where a reader of its own reads it.
+        rewrites: whether a conversation may have several segments.
+        parts: whether messages have contents in parts.
+        variables: what a server must give a chat template beside messages.
     """
 
     end: frozenset[int]
@@ -110,14 +128,14 @@ class Format(ABC):
     closing: Ids = ()
     takes_system: bool = True
     longest_answer: int = 1 << 30
+    rewrites: bool = False
+    parts: bool = False
+    variables: Mapping[str, Any] = MappingProxyType({})
 
-    _observation_open: Ids = ()
     _observation_close: Ids = ()
     _opening: Ids = ()
     _ending: Ids = ()  # closes an answer; its last id is the end marker
-    _after: Ids = ()  # the ids between an end marker and the next turn
     _lead: str = ""  # the white space before the text of an answer; it is tokenised with the text
-    _observation_lead: str = ""  # the same for an observation
     _fresh_answers: bool = False  # whether an answer is the first text of what its reader reads
 
     def __init__(self, encoder: Encoder) -> None:
@@ -138,6 +156,40 @@ class Format(ABC):
     @abstractmethod
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
         """The part of a row before the first turn."""
+
+    def messages(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[dict[str, Any]]:
+        """The messages from which the chat template makes the prompt.
+
+        Turns without text are omitted, except the first and the seat's own.
+        """
+        messages: list[dict[str, Any]] = []
+        if not turns or turns[0].seat == seat:  # a chat begins with a message of the user
+            messages.append({"role": "user", "content": ""})
+        for number, turn in enumerate(turns):
+            if turn.seat == seat or turn.text or not number:
+                messages.append({"role": self._role(turn, seat), "content": turn.text})
+        if instruction and self.takes_system:
+            return [{"role": "system", "content": instruction}, *messages]
+        if instruction:
+            messages[0]["content"] = f"{instruction}\n\n{messages[0]['content']}"
+        return messages
+
+    def answers(
+        self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
+    ) -> list[Place]:
+        """The places of the seat's answers; `keep` as in `write`."""
+        written = self.write(instruction, turns, seat, keep)
+        lengths = self.prompt_lengths(written)
+        places = zip(written.pieces[1:], lengths, turns, strict=True)
+        return [
+            Place(
+                piece.turn,
+                length,
+                tuple(i for i, own in zip(piece.ids, piece.is_action, strict=True) if own),
+            )
+            for piece, length, turn in places
+            if turn.seat == seat
+        ]
 
     def pieces(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[Piece]:
         """The head and one piece for each turn, from the view of `seat`.
@@ -195,60 +247,70 @@ class Format(ABC):
         Raises:
             BadModel: the instruction and the markers alone do not fit.
         """
-        written = Format.write(self, instruction, turns, seat)
-        if written.length + len(written.opening) <= room:
+        if self._length(instruction, turns, seat) <= room:
             return Fit()
         observations = [number for number, turn in enumerate(turns) if turn.seat != seat]
         newest = observations[-1] if observations else 0
-        head, *lengths = (len(piece.ids) for piece in written.pieces)
-        dropped = [0, *accumulate(lengths)]  # ids of the turns before each turn
-        slack = len(self._observation_open + self._ending + self._after) + 2  # a first turn may be shorter
-        for first in observations:
-            if first and dropped[-1] - dropped[first] + head + len(written.opening) - slack <= room:
-                shorter = Format.write(self, instruction, turns[first:], seat)
-                if shorter.length + len(shorter.opening) <= room:
-                    return Fit(first)
-        shortest = Format.write(self, instruction, turns[newest:], seat)
-        spare = room - shortest.length - len(shortest.opening)
-        if spare >= 0:
+
+        def fits(first: int) -> bool:
+            return self._length(instruction, turns[first:], seat) <= room
+
+        later = [first for first in observations if first]
+        n = bisect_left(later, True, key=fits)  # the fewer turns, the fewer ids
+        if n < len(later):
+            return Fit(later[n])
+        if self._length(instruction, turns[newest:], seat) <= room:
             return Fit(newest)
+        shortest = self._length(instruction, turns[newest:], seat, slice(None))
         text = self._text_length(instruction, turns[newest:], seat) if observations else 0
-        if text + spare < 1:
-            needed = shortest.length + len(shortest.opening) - text
+        kept = text + room - shortest
+        if kept < 1:
             raise BadModel(
-                f"a prompt may have {room} tokens, and the instruction and markers alone take {needed}; it "
-                "needs more than that; allow longer prompts or shorten the instruction"
+                f"a prompt may have {room} tokens, and the instruction and markers alone take "
+                f"{shortest - text}; it needs more than that; allow longer prompts or shorten the instruction"
             )
-        kept = text + spare
-        return Fit(newest, slice(kept) if side == "right" else slice(-kept, None), -spare)
+        return Fit(newest, slice(kept) if side == "right" else slice(-kept, None), max(0, text - kept))
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
         """The row of these turns; of the first turn's text the ids `keep` are written, or all."""
         start = self._head(instruction, turns, seat)
-        pen = _Pen(start.open, start.fresh, start.lead)
+        pen = Pen(start.fresh, start.lead, len(start.ids))
         pieces = [Piece(start.ids, (False,) * len(start.ids), HEAD)]
         for number, turn in enumerate(turns):
             if turn.seat == seat:
                 pieces.append(self._write_answer(turn, number, pen))
             else:
                 pieces.append(self._write_observation(turn, number, pen, keep if number == 0 else None))
+            pen.length += len(pieces[-1].ids)
         return Written(tuple(pieces), self._before_answer(pen), pen.owed)
+
+    def _length(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> int:
+        """The number of ids before the next answer; `keep` as in `write`."""
+        written = Format.write(self, instruction, turns, seat, keep)
+        return written.length + len(written.opening)
+
+    def _role(self, turn: Turn, seat: str) -> str:
+        """The role of a turn's message."""
+        return "assistant" if turn.seat == seat else "user"
 
     def _prompt_of(self, written: Written) -> Ids:
         return tuple(i for piece in written.pieces for i in piece.ids) + written.opening
 
-    def _write_observation(self, turn: Turn, number: int, pen: _Pen, keep: slice | None) -> Piece:
-        if not turn.text and not pen.open:
+    def _write_observation(self, turn: Turn, number: int, pen: Pen, keep: slice | None) -> Piece:
+        if not turn.text:
             return Piece((), (), number)
-        text = self.encoder.encode(pen.lead + turn.text, pen.fresh)
-        kept = text if keep is None else text[keep]
-        ids = pen.owed + (() if pen.open else self._observation_open) + kept + self._observation_close
-        pen.open, pen.owed, pen.fresh = False, (), pen.fresh and not text
-        pen.lead = self._observation_lead
+        if keep is None:
+            text = self.encoder.encode(pen.lead + turn.text, pen.fresh)
+        else:  # the lead is not cut
+            lead = self._lead_ids_of(pen)
+            text = lead + self.encoder.encode(turn.text, pen.fresh and not lead)[keep]
+        ids = pen.owed + text + self._observation_close
+        pen.owed, pen.lead, pen.fresh = (), "", pen.fresh and not text
         return Piece(ids, (False,) * len(ids), number)
 
-    def _write_answer(self, turn: Turn, number: int, pen: _Pen) -> Piece:
+    def _write_answer(self, turn: Turn, number: int, pen: Pen) -> Piece:
         before = self._before_answer(pen)
+        pen.fresh, pen.lead = pen.fresh and not pen.lead, ""
         if turn.tokens is not None:
             ids = tuple(turn.tokens.ids.tolist())
         else:
@@ -256,16 +318,20 @@ class Format(ABC):
                 self._ending if turn.stopped in ("end", "forced") else ()
             )
         ended = bool(ids) and ids[-1] in self.end
-        pen.owed = self._after if ended else self._ending + self._after
-        pen.open, pen.fresh, pen.lead = False, pen.fresh and not ids, self._observation_lead
+        pen.owed = () if ended else self._ending
+        pen.fresh, pen.answers = pen.fresh and not ids, pen.answers + 1
         return Piece(before + ids, (False,) * len(before) + (True,) * len(ids), number)
 
-    def _before_answer(self, pen: _Pen) -> Ids:
-        return pen.owed + (self._observation_close if pen.open else ()) + self._opening
+    def _before_answer(self, pen: Pen) -> Ids:
+        return pen.owed + self._lead_ids_of(pen) + self._opening
+
+    def _lead_ids_of(self, pen: Pen) -> Ids:
+        return self.encoder.encode(pen.lead, pen.fresh) if pen.lead else ()
 
     def _text_length(self, instruction: str, turns: Sequence[Turn], seat: str) -> int:
+        """The number of ids of the first turn's text, of which a row may keep a part."""
         start = self._head(instruction, turns, seat)
-        return len(self.encoder.encode(start.lead + turns[0].text, start.fresh))
+        return len(self.encoder.encode(turns[0].text, start.fresh and not start.lead))
 
 
 def distinct_markers(names: Iterable[str | None]) -> tuple[str, ...]:

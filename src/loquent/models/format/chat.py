@@ -1,133 +1,359 @@
-"""`Chat`: a tokenizer's own chat template, cut into pieces."""
+"""`Chat`: a tokenizer's own chat template, as it is.
+
+The prompt before an answer is what the template writes for the conversation so far. Drawn ids stay as drawn.
+While the text of the next prompt begins with the last prompt and the drawn answer, both stand in one row; a
+template that rewrites earlier turns begins a new segment, whose row begins with the whole new prompt.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from loquent.core.episode import Turn
 from loquent.errors import BadModel
-from loquent.models.format.base import TURNS, Format, Head, distinct_markers, literal
-from loquent.models.format.cut import Cut, cut
-from loquent.models.format.encoder import Encoder, Ids
+from loquent.models.format.base import HEAD, Format, Head, Piece, Place, Written, distinct_markers
+from loquent.models.format.encoder import Encoder, Ids, scalars
+from loquent.models.format.probes import ASSISTANT, in_parts, probe, switched
+from loquent.models.format.template import ALLOWED, Message, TemplateRefuses, render
+
+TOOL = "tool"  # the seat whose texts are messages of a tool
+KEPT_TEXTS = 1 << 12  # conversations whose text is kept
+HELD = re.compile("\ue000([0-9]+)\ue001")  # stands for ids that the template cannot read
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request for an answer: the number of turns before it, its prompt, and its segment."""
+
+    turn: int
+    ids: Ids
+    text: str
+    segment: int
 
 
 class Chat(Format):
     """The format of a tokenizer's own chat template.
 
-    Observations are user messages, answers are assistant messages, and the instruction is the system message.
-    If the template takes no system message, the instruction stands before the first user message. The first
-    user message is written even if it is empty.
+    Observations are user messages, or a tool's if the seat "tool" writes them; answers are assistant
+    messages, and the instruction is the system message. If the template takes no system message, the
+    instruction stands before the first user message. The first user message is written even if it is empty.
+    Where the template wants messages that alternate, neighbours of one role are joined by an empty line.
+
+    An answer from text is what the template writes of it after the prompt. If it writes no special token
+    after an answer, the next message's first special token ends it, or else the tokenizer's eos.
+
+    Args:
+        thinking: "default", "on" or "off": the variables of the template that switch thoughts.
+        ends: further ids that end an answer, such as those of the model's generation_config.json.
 
     Raises:
-        BadModel: the tokenizer has no chat template; the template rewrites earlier turns when later ones
-            come; its request for an answer differs from what it writes before an answer; or it marks no end
-            of an answer.
+        BadModel: the tokenizer has no chat template, the template writes no text of messages, or no token
+            ends an answer.
+        BadSetting: the template has no thoughts to switch.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    rewrites = True
+
+    def __init__(self, tokenizer: Any, thinking: str = "default", ends: Iterable[int] = ()) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise BadModel(
                 "the tokenizer has no chat template; use the plain format, or set tokenizer.chat_template"
             )
-        parts = self._parts = cut(tokenizer)
-        encoder = Encoder(tokenizer, distinct_markers(_markers_in(tokenizer, parts)))
-        super().__init__(encoder)
-        self._lead, self._observation_lead = parts.lead, parts.user_lead
-        self._lead_after_system = parts.lead_after_system
-        self._start = encoder.markup(parts.start, first=True)
-        self._start_after_system = encoder.markup(parts.start_after_system)
-        self._system_open = (
-            None if parts.system_open is None else encoder.markup(parts.system_open, first=True)
-        )
-        self._observation_open = encoder.markup(parts.user_open)
-        self._observation_close = encoder.markup(parts.user_close)
-        self._opening = encoder.markup(parts.opening)
-        self._ending, self._after = _split(encoder.markup(parts.ending), tokenizer)
+        self._tokenizer = tokenizer
+        self.variables = switched(tokenizer, thinking)
+        probed = self._probed = probe(tokenizer, self.variables)
+        added = {token.content: i for i, token in tokenizer.added_tokens_decoder.items()}
+        added.pop(tokenizer.unk_token, None)
+        closing, marker = _ending(probed.tails, added, tokenizer.eos_token)
+        named = (tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token, marker)
+        special = distinct_markers(name for name in named if name != tokenizer.unk_token)
+        super().__init__(Encoder(tokenizer, special))
+        written = [name for name in added if any(name in text for text in probed.texts)]
+        own = [name for name in added if self.encoder.is_special(added[name])]
+        self._guards = _any_of(own), _any_of([*own, *written])  # in answers, and in all other texts
+        self._ending = self.encoder.markup(closing)
         eos = tokenizer.eos_token_id
-        self.end = frozenset({self._ending[-1]} | ({eos} if eos is not None else set()))
-        self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[-1]
-        if not (self._system_open if self._system_open is not None else self._start):
+        self.end = frozenset({added[marker], *ends} | ({eos} if eos is not None else set()))
+        self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else added[marker]
+        self.takes_system, self.parts = probed.takes_system, probed.parts
+        self._lead_ids, self._lead, self._space = self._split_lead()
+        self._text_of = lru_cache(KEPT_TEXTS)(self._rendered)
+        if not self.prompt("", (), "", 1 << 30)[0]:
             raise BadModel(
-                "the chat template writes nothing before the first message; a row must begin with a token "
+                "the chat template writes nothing before the first answer; a row must begin with a token "
                 "that is not an action; use format: plain"
             )
 
     def chat_template(self) -> str:
-        """The pieces of the tokenizer's template put together as `write` does, without trimming texts."""
-        p, marker = self._parts, self.encoder.token(self._ending[-1])
-        before, _, after = p.ending.partition(marker)
-        start, user_lead, user_open, user_close, opening = map(
-            literal, (p.start, p.user_lead, p.user_open, p.user_close, p.opening)
-        )
-        lead, ending, owed, after_system = map(literal, (p.lead, before + marker, after, p.lead_after_system))
-        if p.system_open is None:
-            first = f"{{{{ {start} + {user_lead} + instruction + '\\n\\n' }}}}{{% set pen.lead = '' %}}"
-        else:
-            around = literal(p.system_open), literal(p.start_after_system)
-            first = f"{{{{ {around[0]} + instruction + {around[1]} }}}}{{% set pen.lead = {after_system} %}}"
-        before_answer = f"{{{{ pen.owed + ({user_close} if pen.open else '') + {opening} }}}}"
-        return (
-            f"{TURNS}"
-            f"{{% set pen = namespace(open=true, owed='', lead={user_lead}) %}}"
-            f"{{% if instruction %}}{first}{{% else %}}{{{{ {start} }}}}{{% endif %}}"
-            "{% for turn in turns %}"
-            "{% set text = turn.content or '' %}"
-            "{% if turn.role == 'assistant' %}"
-            f"{before_answer}{{{{ {lead} + text + {ending} }}}}"
-            f"{{% set pen.open = false %}}{{% set pen.owed = {owed} %}}{{% set pen.lead = {user_lead} %}}"
-            "{% elif text or pen.open %}"
-            f"{{{{ pen.owed + ('' if pen.open else {user_open}) + pen.lead + text + {user_close} }}}}"
-            f"{{% set pen.open = false %}}{{% set pen.owed = '' %}}{{% set pen.lead = {user_lead} %}}"
-            "{% endif %}{% endfor %}"
-            f"{{% if add_generation_prompt %}}{before_answer}{{% endif %}}"
-        )
+        """The tokenizer's own template."""
+        return str(self._tokenizer.get_chat_template())
 
-    @property
-    def takes_system(self) -> bool:  # type: ignore[override]  # it depends on the template
-        """Whether the template takes a system message; else the first user message has the instruction."""
-        return self._system_open is not None
+    def messages(self, instruction: str, turns: Sequence[Turn], seat: str) -> list[Message]:
+        """The conversation as messages for the template."""
+        messages = super().messages(instruction, turns, seat)
+        if self._probed.alternates:
+            messages = _alternating(messages)
+        return [in_parts(message) for message in messages] if self.parts else messages
+
+    def prompt(
+        self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left"
+    ) -> tuple[Ids, int]:
+        """As in `Format`: what the template writes for the conversation, with its request for an answer."""
+        fit = self.fit(instruction, turns, seat, room, side)
+        return self._asked(instruction, turns[fit.first :], seat, fit.keep)[-1].ids, fit.first
+
+    def answer(self, text: str) -> Ids:
+        """As in `Format`: with what the template writes between its request and an answer."""
+        return self._lead_ids + super().answer(text)
+
+    def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
+        """As in `Format`: what follows the template's markers before an answer, if they were drawn."""
+        length = len(self._lead_ids)
+        if length:
+            places = range(len(ids) - length, -1, -1)
+            start = next((n for n in places if tuple(ids[n : n + length]) == self._lead_ids), None)
+            ids = ids if start is None else ids[start + length :]
+        return super().text(ids, before)
+
+    def answers(
+        self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
+    ) -> list[Place]:
+        """As in `Format`."""
+        asked = self._asked(instruction, turns, seat, keep)[:-1]
+        return [Place(one.turn, len(one.ids), self._drawn(turns[one.turn]), one.segment) for one in asked]
+
+    def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
+        """The row of the last answer's segment: the head holds all ids before its first answer."""
+        *asked, after = self._asked(instruction, turns, seat, keep)
+        pieces = [Piece((), (), number) for number in range(HEAD, len(turns))]
+        row = [one for one in asked if one.segment == asked[-1].segment] if asked else []
+        pieces[0] = Piece(row[0].ids, (False,) * len(row[0].ids), HEAD) if row else pieces[0]
+        ids = row[0].ids if row else ()
+        for one in row:
+            before, drawn = one.ids[len(ids) :], self._drawn(turns[one.turn])
+            is_action = (False,) * len(before) + (True,) * len(drawn)
+            pieces[one.turn + 1] = Piece(before + drawn, is_action, one.turn)
+            ids = one.ids + drawn
+        if row and after.segment != row[-1].segment:
+            opening = self._continuation(instruction, turns, seat, row[-1])
+        else:
+            opening = after.ids[len(ids) :]
+        return Written(tuple(pieces), opening, ())
 
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
-        if not instruction:
-            return Head(
-                self._start,
-                open=True,
-                fresh=not self.encoder.is_text(self._start),
-                lead=self._observation_lead,
-            )
-        if self._system_open is None:
-            ids = self._start + self.encoder.encode(self._observation_lead + instruction + "\n\n")
-            return Head(ids, open=True, fresh=False)
-        ids = self._system_open + self.encoder.encode(instruction) + self._start_after_system
-        return Head(ids, open=True, fresh=False, lead=self._lead_after_system)
+        raise NotImplementedError  # the template writes all of a row
 
+    def _text_length(self, instruction: str, turns: Sequence[Turn], seat: str) -> int:
+        _, texts, held = self._held("", turns[:1], seat, None)
+        return len(self._encoded(texts[0], held))
 
-def _markers_in(tokenizer: Any, parts: Cut) -> list[str]:
-    """The added tokens that the template writes.
+    def _role(self, turn: Turn, seat: str) -> str:
+        return TOOL if turn.seat == TOOL != seat and self._probed.takes_tools else super()._role(turn, seat)
 
-    No text of a message becomes one of these, or one of the tokenizer's special tokens.
-    """
-    texts = [
-        parts.start,
-        parts.system_open or "",
-        parts.start_after_system,
-        parts.user_open,
-        parts.user_close,
-        parts.opening,
-        parts.ending,
-    ]
-    added = [token.content for token in tokenizer.added_tokens_decoder.values()]
-    return [token for token in added if any(token in text for text in texts) and token != tokenizer.unk_token]
+    def _length(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> int:
+        return len(self._asked(instruction, turns, seat, keep)[-1].ids)
 
+    def _asked(
+        self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
+    ) -> list[_Asked]:
+        """The requests before each answer of the seat, and the one after all turns."""
+        first, texts, held = self._held(instruction, turns, seat, keep)
+        asked = list[_Asked]()
+        known = [Turn(turn.seat, text) for turn, text in zip(turns, texts, strict=True)]
+        for number in (*(n for n, turn in enumerate(turns) if turn.seat == seat), len(turns)):
+            text = self._conversation(first, known[:number], seat, held)
+            before = asked[-1] if asked else None
+            if before is None:
+                asked.append(_Asked(number, self._ids(text, held), text, 0))
+                continue
+            drawn = self._drawn(turns[before.turn])
+            written = before.text + self._as_written(drawn, known[before.turn].text, held)
+            if text.startswith(written):
+                ids = before.ids + drawn + self._ids(text[len(written) :], held, drawn)
+                asked.append(_Asked(number, ids, text, before.segment))
+            else:
+                asked.append(_Asked(number, self._ids(text, held), text, before.segment + 1))
+        return asked
 
-def _split(ending: Ids, tokenizer: Any) -> tuple[Ids, Ids]:
-    """The ids that close an answer up to its end marker, and the ids after the marker."""
-    added = tokenizer.added_tokens_decoder
-    place = next((n for n, i in enumerate(ending) if i in added), None)
-    if place is None:
-        raise BadModel(
-            "the chat template writes no special token after an answer, so a model could not end one; it "
-            "must write one; use format: plain, or a model with another template"
+    def _drawn(self, turn: Turn) -> Ids:
+        """The action ids of an answer: as drawn, or its text's."""
+        if turn.tokens is not None:
+            return tuple(turn.tokens.ids.tolist())
+        ids = self.answer(turn.text)
+        return ids if turn.stopped in ("end", "forced") else ids[: len(ids) - len(self._ending)]
+
+    def _continuation(self, instruction: str, turns: Sequence[Turn], seat: str, last: _Asked) -> Ids:
+        """The ids from the last answer to the next request, where the template writes the answer otherwise.
+
+        They follow the answer as it was drawn, so that a value can stand for what comes.
+        """
+        first, texts, held = self._held(instruction, turns, seat, None)
+        texts[last.turn] = ASSISTANT[0]
+        known = [Turn(turn.seat, text) for turn, text in zip(turns, texts, strict=True)]
+        text = self._conversation(first, known, seat, held)
+        drawn, rest = self._drawn(turns[last.turn]), text.rpartition(ASSISTANT[0])[2]
+        if drawn and drawn[-1] in self.end:
+            marker = next((m for m in map(self.encoder.token, sorted(self.end)) if m in rest), "")
+            rest = rest.partition(marker)[2] if marker else rest
+        return self._ids(rest, held, drawn)
+
+    def _conversation(self, instruction: str, turns: Sequence[Turn], seat: str, held: list[Ids]) -> str:
+        """The template's text for a conversation, with its request for an answer.
+
+        If the template refuses what a text says, it sees none of the texts.
+        """
+        messages = self.messages(instruction, turns, seat)
+        if self._probed.alternates and messages[-1]["role"] == "assistant":
+            messages.append(self._empty())
+        try:
+            return self._text_of(_frozen(messages))
+        except TemplateRefuses:
+            hidden = [
+                Turn(turn.seat, self._hold(self._encoded(turn.text, held), held) if turn.text else "")
+                for turn in turns
+            ]
+            return self._text_of(_frozen(self.messages(instruction, hidden, seat)))
+
+    def _empty(self) -> Message:
+        message = {"role": "user", "content": ""}
+        return in_parts(message) if self.parts else message
+
+    def _rendered(self, messages: tuple[tuple[str, str], ...]) -> str:
+        said = [{"role": role, "content": content} for role, content in messages]
+        if self.parts:
+            said = list(map(in_parts, said))
+        (text,) = render(self._tokenizer, [(said, True)], self.variables)
+        if isinstance(text, TemplateRefuses):
+            raise text
+        return text
+
+    def _held(
+        self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None
+    ) -> tuple[str, list[str], list[Ids]]:
+        """The instruction and the texts for the template, and the ids that stand for what it must not read.
+
+        These are the strings in them that are markers, and the kept ids of a first text that is cut.
+        """
+        held: list[Ids] = []
+        first = self._guard(scalars(instruction), held, own=False)
+        texts = [self._guard(scalars(turn.text), held, own=turn.seat == seat) for turn in turns]
+        if keep is not None and turns:
+            texts[0] = self._hold(self._encoded(texts[0], held)[keep], held)
+        return first, texts, held
+
+    def _guard(self, text: str, held: list[Ids], own: bool) -> str:
+        """A text in which marker strings, and what looks like a held place, are held as characters."""
+
+        def hold(found: re.Match[str]) -> str:
+            marker = found.group()
+            return self._hold(self.encoder.encode(marker[:1]) + self.encoder.encode(marker[1:]), held)
+
+        return self._guards[0 if own else 1].sub(hold, text)
+
+    @staticmethod
+    def _hold(ids: Ids, held: list[Ids]) -> str:
+        held.append(ids)
+        return f"\ue000{len(held) - 1}\ue001"
+
+    def _encoded(self, text: str, held: Sequence[Ids]) -> Ids:
+        """The ids of a guarded text."""
+        parts = HELD.split(text)
+        ids = [held[int(part)] if n % 2 else self.encoder.encode(part) for n, part in enumerate(parts)]
+        return tuple(i for part in ids for i in part)
+
+    def _ids(self, text: str, held: Sequence[Ids], after: Ids | None = None) -> Ids:
+        """The ids of what the template wrote: of a whole prompt, or of what follows the ids `after`."""
+        head, *parts = HELD.split(text)
+        marker = self.encoder.token(after[-1]) if after and self.encoder.is_added(after[-1]) else ""
+        if after is None:
+            ids = list(self.encoder.markup(head, first=True))
+        elif marker:  # a tokenizer may treat text after a marker in its own way
+            ids = list(self.encoder.markup(marker + head, first=True)[1:])
+        else:
+            ids = list(self.encoder.markup(head))
+        for n, part in enumerate(parts):
+            ids += self.encoder.markup(part) if n % 2 else held[int(part)]
+        return tuple(ids)
+
+    def _as_written(self, drawn: Ids, text: str, held: Sequence[Ids]) -> str:
+        """A drawn answer as the template must write it to keep it.
+
+        `text`: the guarded text of the answer, whose held places it has.
+        """
+        parts = [
+            "".join(map(self.encoder.token, run)) if added else self.encoder.decode(list(run))
+            for added, run in groupby(drawn, self.encoder.is_added)
+        ]
+        written = "".join(parts).removeprefix(self._space)
+        for part in HELD.findall(text):
+            ids = held[int(part)]
+            written = written.replace(self.encoder.decode(ids), f"\ue000{part}\ue001", 1)
+        return written
+
+    def _split_lead(self) -> tuple[Ids, str, str]:
+        """What stands between the request and an answer: ids, white space, and a space that ids alone have.
+
+        Some tokenizers put a space before the text after a marker; the space is no part of the template's
+        text.
+        """
+        lead = self._probed.lead
+        spaces = lead[len(lead.rstrip(" ")) :]
+        prompt, whole = (
+            self.encoder.markup(text, first=True) for text in (self._probed.prompt, self._probed.answered)
         )
-    return ending[: place + 1], ending[place + 1 :]
+        rest = self.encoder.decode(whole[len(prompt) :]) if whole[: len(prompt)] == prompt else ""
+        before = rest.partition(ASSISTANT[0])[0]
+        space = " " if before.endswith(" ") and not lead.endswith(" ") else ""
+        markup = lead.removesuffix(spaces)
+        return self.encoder.markup(markup) if markup else (), spaces + space, space
+
+
+def _ending(tails: tuple[str, str], added: dict[str, int], eos: str | None) -> tuple[str, str]:
+    """What ends an answer, up to its first special token, and this token.
+
+    Raises:
+        BadModel: there is none.
+    """
+    for tail in tails:
+        names = [name for name in added if name in tail]
+        if names:
+            first = min(names, key=lambda name: (tail.find(name), -len(name)))
+            return tail[: tail.find(first)] + first, first
+    if eos is None or eos not in added:
+        raise BadModel(
+            "the chat template writes no special token after an answer, and the tokenizer has no eos token, "
+            f"so a model could not end one; set eos_token on the tokenizer. {ALLOWED}"
+        )
+    return eos, eos
+
+
+def _alternating(messages: Sequence[Message]) -> list[Message]:
+    """The messages with neighbours of one role joined, and an empty message between answers."""
+    result: list[Message] = []
+    for message in messages:
+        role = message["role"]
+        if result and result[-1]["role"] == role == "assistant":
+            result.append({"role": "user", "content": ""})
+        if result and result[-1]["role"] == role:
+            joined = "\n\n".join(filter(None, (result[-1]["content"], message["content"])))
+            result[-1] = {"role": role, "content": joined}
+        else:
+            result.append(message)
+    return result
+
+
+def _any_of(names: Iterable[str]) -> re.Pattern[str]:
+    """A pattern of any of these strings, longer ones first, and of a character that begins a held place."""
+    return re.compile("|".join(map(re.escape, sorted({*names, "\ue000"}, key=len, reverse=True))))
+
+
+def _frozen(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    """Messages as a key: their roles and texts."""
+    contents = [message["content"] for message in messages]
+    texts = [content if isinstance(content, str) else content[0]["text"] for content in contents]
+    return tuple((message["role"], text) for message, text in zip(messages, texts, strict=True))

@@ -62,6 +62,7 @@ class Encoder:
             if self._rest.token_to_id(marker) is not None
         }
         self._added = [added["content"] for added in spec["added_tokens"]]
+        self._added_ids = {added["id"] for added in spec["added_tokens"]}
         self._special = {added["id"] for added in spec["added_tokens"] if added["special"]}
         self._cache: OrderedDict[tuple[str, bool], Ids] = OrderedDict()
         self._cached_ids = 0
@@ -116,6 +117,14 @@ class Encoder:
         """The string of one id, as a chat template writes it."""
         return str(self._rest.id_to_token(i))
 
+    def is_special(self, i: int) -> bool:
+        """Whether decoding leaves out an id."""
+        return i in self._special
+
+    def is_added(self, i: int) -> bool:
+        """Whether an id is an added token, which texts are split at before they are tokenised."""
+        return i in self._added_ids
+
     def is_text(self, ids: Sequence[int]) -> bool:
         """Whether any of the ids is not a special token."""
         return any(i not in self._special for i in ids)
@@ -123,7 +132,7 @@ class Encoder:
     def _encode(self, text: str, first: bool) -> Ids:
         raw = self._first if first else self._rest
         raw.encode_special_tokens = True  # each time, because a copied or unpickled tokenizer loses it
-        ids = self._ids(raw, _scalars(text))
+        ids = self._ids(raw, scalars(text))
         if self._markers.keys().isdisjoint(ids):
             return ids
         # a tokenizer whose vocabulary has a marker as an ordinary word (Unigram, WordLevel) finds it in plain
@@ -131,7 +140,7 @@ class Encoder:
         inside = "|".join(
             f"(?<={re.escape(marker[:1])})(?={re.escape(marker[1:])})" for marker in self._markers.values()
         )
-        parts = re.split(inside, _scalars(text))
+        parts = re.split(inside, scalars(text))
         all_ids = [i for n, part in enumerate(parts) for i in self._ids(self._rest if n else raw, part)]
         return tuple(i for i in all_ids if i not in self._markers)
 
@@ -169,7 +178,7 @@ def _word(raw: Tokenizer, part: str) -> Ids:
         return ()
 
 
-def _scalars(text: str) -> str:
+def scalars(text: str) -> str:
     """The text with U+FFFD for lone surrogates."""
     if text.isascii():
         return text

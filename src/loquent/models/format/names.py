@@ -6,33 +6,80 @@ write markers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 from loquent.errors import BadSetting
-from loquent.models.format.base import Fit, Format, Piece, Written
+from loquent.models.format.base import Fit, Format, Piece, Place, Written
 from loquent.models.format.chat import Chat
 from loquent.models.format.ilql import Ilql
 from loquent.models.format.paired import Pair
 from loquent.models.format.plain import Plain
+from loquent.pretrained.language import end_ids
 from loquent.pretrained.pairs import is_pair, limits, start_ids
 
-# each is called with a tokenizer
-FORMATS: dict[str, Callable[[Any], Format]] = {"plain": Plain, "chat": Chat, "ilql": Ilql}
+AUTO, CHAT, PLAIN, ILQL = "auto", "chat", "plain", "ilql"
+NAMES = (CHAT, PLAIN, ILQL)
 
-__all__ = ["FORMATS", "Chat", "Fit", "Format", "Ilql", "Pair", "Piece", "Plain", "Written", "of_model"]
+__all__ = [
+    "NAMES",
+    "Chat",
+    "Fit",
+    "Format",
+    "Ilql",
+    "Pair",
+    "Piece",
+    "Place",
+    "Plain",
+    "Written",
+    "of_model",
+    "of_tokenizer",
+]
 
 
-def of_model(name: str, module: Any, tokenizer: Any) -> Format:
-    """The format of this name for a model; an encoder-decoder has the plain format in pairs.
+def chosen(name: str, tokenizer: Any, pair: bool = False) -> str:
+    """The name of a format, or what "auto" means: chat for a tokenizer with a chat template, else plain.
+
+    `pair`: whether the model is an encoder-decoder, which takes plain alone.
+    """
+    if name != AUTO:
+        return name
+    return CHAT if getattr(tokenizer, "chat_template", None) and not pair else PLAIN
+
+
+def of_tokenizer(name: str, tokenizer: Any, thinking: str = "default", ends: Iterable[int] = ()) -> Format:
+    """The format of this name for a causal model's tokenizer.
+
+    Args:
+        thinking: as in `Chat`; a format without a template takes the default alone.
+        ends: further ids that end an answer of a chat.
 
     Raises:
-        BadSetting: an encoder-decoder with another format than plain.
+        BadModel, BadSetting: the tokenizer does not fit the format.
+    """
+    name = chosen(name, tokenizer)
+    if name == CHAT:
+        return Chat(tokenizer, thinking, ends)
+    if thinking != "default":
+        raise BadSetting(
+            f"model.thinking = {thinking!r} switches the thoughts of a chat template, and the format {name} "
+            "has none; leave it at default, or choose a model with a chat template and format: chat"
+        )
+    return {PLAIN: Plain, ILQL: Ilql}[name](tokenizer)
+
+
+def of_model(name: str, module: Any, tokenizer: Any, thinking: str = "default") -> Format:
+    """The format of this name for a model; an encoder-decoder has the plain format in pairs.
+
+    A chat's answers also end at the ids in the model's generation_config.json.
+
+    Raises:
+        BadSetting: an encoder-decoder with another format than plain, or nothing to switch by `thinking`.
         BadModel: the tokenizer or the model does not fit the format.
     """
     if not is_pair(module):
-        return FORMATS[name](tokenizer)
-    if name != "plain":
+        return of_tokenizer(name, tokenizer, thinking, end_ids(module, tokenizer))
+    if chosen(name, tokenizer, pair=True) != PLAIN:
         raise BadSetting(
             f"model.format = {name!r}: an encoder-decoder ({module.config.model_type}) takes 'plain' alone, "
             "because its encoder reads whole texts and its decoder writes the answer; set format: plain"

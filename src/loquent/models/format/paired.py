@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from loquent.core.episode import Turn
-from loquent.models.format.base import Head, Piece, Written
+from loquent.models.format.base import Piece, Written
 from loquent.models.format.encoder import Ids
 from loquent.models.format.plain import Plain
-from loquent.pretrained.pairs import around, source_ids
+from loquent.pretrained.pairs import source_ids
 
 
 class Pair(Plain):
@@ -32,11 +32,14 @@ class Pair(Plain):
 
     def __init__(self, tokenizer: Any, start: Ids, longest: int = 1 << 30) -> None:
         super().__init__(tokenizer)
-        self._prefix, suffix = around(tokenizer)
-        eos = tokenizer.eos_token_id
-        end = tokenizer.bos_token_id if eos is None else eos
-        self.start, self._opening = start, suffix or (end,)
-        self.end, self.longest_answer = frozenset({end}), longest - len(start)
+        self._opening, self._suffix = self._suffix or self._ending, ()  # the texts before each answer end so
+        self.start = start
+        self.end, self.longest_answer = frozenset(self._ending), longest - len(start)
+
+    @property
+    def around(self) -> tuple[Ids, Ids]:
+        """What the encoder reads before all texts, and after those before an answer."""
+        return self._prefix, self._opening
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
         """The row of these turns; an observation stands in the sources of later answers."""
@@ -69,7 +72,3 @@ class Pair(Plain):
 
     def _prompt(self, ids: Ids) -> Ids:
         return source_ids(ids) + self.start
-
-    def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
-        text = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
-        return Head((*self._prefix, *text), fresh=not text)

@@ -1,4 +1,4 @@
-"""`Plain`: the texts in a row, as a language model without markers was trained on them."""
+"""`Plain`: the texts in a row, as the tokenizer writes them and a language model reads them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 
 from loquent.core.episode import Turn
 from loquent.errors import BadModel
-from loquent.models.format.base import TURNS, Format, Head, distinct_markers, literal
-from loquent.models.format.encoder import Encoder
+from loquent.models.format.base import TURNS, Format, Head, Pen, distinct_markers, literal
+from loquent.models.format.encoder import Encoder, Ids
+from loquent.pretrained.pairs import around
 
 
 class Plain(Format):
-    """The format without markers: a start token, the instruction with a line break, then all texts.
+    """The format without markers: the instruction with a line break, then all texts.
 
-    An answer ends with the end token. The start token is the tokenizer's bos, else its eos; the end token is
-    its eos, else its bos. Both end an answer, because a model that begins a new document has finished the
-    answer.
+    The prompt before a first answer is exactly what the tokenizer writes for its text, with the special
+    tokens that it writes around a text. Only where that is nothing, a start token stands: the tokenizer's
+    bos, else its eos. Later texts follow without special tokens. An answer ends with the end token, the
+    tokenizer's eos, else its bos. The start token ends an answer too, because a model that begins a new
+    document has finished the answer.
 
     Raises:
         BadModel: the tokenizer has neither a bos nor an eos token.
@@ -35,27 +38,55 @@ class Plain(Format):
         bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
         if bos is None and eos is None:
             raise BadModel(
-                "the tokenizer has neither a bos nor an eos token; a row begins with one, and an answer "
-                "ends with one; set one on the tokenizer"
+                "the tokenizer has neither a bos nor an eos token; an empty row begins with one, and an "
+                "answer ends with one; set one on the tokenizer"
             )
+        self._prefix, self._suffix = around(tokenizer)
         self._start = bos if bos is not None else eos
         self._ending = (eos if eos is not None else bos,)
         self.end = frozenset({self._start, *self._ending})
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self._ending[0]
 
     def chat_template(self) -> str:
-        """The start token, the instruction with a line break, then all contents.
+        """What the tokenizer writes before a text, the instruction with a line break, then all contents.
 
-        The end token follows each answer.
+        The end token follows each answer. What the tokenizer writes after a text follows the texts before the
+        first answer, and the start token stands where all of them are empty.
         """
-        start, end = literal(self.encoder.token(self._start)), literal(self.encoder.token(self._ending[0]))
+        before, after, start, end = (
+            literal("".join(map(self.encoder.token, ids)))
+            for ids in (self._prefix, self._suffix, (self._start,), self._ending)
+        )
+        opening = f"{after} if pen.first else ''"
+        if not self._prefix + self._suffix:
+            opening = f"{start} if pen.first and not pen.any else ''"
         return (
-            f"{TURNS}{{{{ {start} }}}}"
-            "{% if instruction %}{{ instruction + '\\n' }}{% endif %}"
-            "{% for turn in turns %}{{ turn.content or '' }}"
-            f"{{% if turn.role == 'assistant' %}}{{{{ {end} }}}}{{% endif %}}{{% endfor %}}"
+            f"{TURNS}"
+            "{% set pen = namespace(first=true, any=false) %}"
+            f"{{{{ {before} }}}}"
+            "{% if instruction %}{{ instruction + '\\n' }}{% set pen.any = true %}{% endif %}"
+            "{% for turn in turns %}{% if turn.content %}{% set pen.any = true %}{% endif %}"
+            f"{{% if turn.role == 'assistant' %}}{{{{ ({opening}) + (turn.content or '') + {end} }}}}"
+            "{% set pen.first = false %}{% else %}{{ turn.content or '' }}{% endif %}{% endfor %}"
+            f"{{% if add_generation_prompt %}}{{{{ {opening} }}}}{{% endif %}}"
         )
 
+    @property
+    def ending(self) -> int:
+        """The id that closes an answer."""
+        return self._ending[0]
+
+    @property
+    def start_id(self) -> int:
+        """The id of an empty prompt."""
+        return int(self._start)
+
     def _head(self, instruction: str, turns: Sequence[Turn], seat: str) -> Head:
-        text = self.encoder.encode(instruction + "\n", first=True) if instruction else ()
-        return Head((self._start, *text), fresh=not text)
+        return Head(self._prefix, lead=instruction + "\n" if instruction else "")
+
+    def _before_answer(self, pen: Pen) -> Ids:
+        ids = super()._before_answer(pen)
+        if pen.answers:
+            return ids
+        ids += self._suffix
+        return ids if ids or pen.length else (self._start,)

@@ -1,18 +1,16 @@
 """Rendering of a tokenizer's chat template in a process of its own.
 
-A chat template is an untrusted program, so its time, memory and output are limited. A usual template takes a
-tenth of a second, once per process.
+A chat template is an untrusted program, so its time, memory and output are limited. The process stays for
+later conversations; starting it takes a tenth of a second.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import json_files, limited
+from loquent.core.guards import limited
 from loquent.errors import BadModel
 
 WORKER = Path(__file__).with_name("template_worker.py")
@@ -25,35 +23,41 @@ ALLOWED = (
     "with another template"
 )
 
-Messages = Sequence[dict[str, str]]
+Message = dict[str, Any]  # its role and its content, a text or a list of parts
+Messages = Sequence[Message]
+
+_process = limited.Kept(WORKER, MEMORY)
 
 
 class TemplateRefuses(BadModel):
     """A chat template raised an error on a conversation, for instance on a system message."""
 
 
-def render(tokenizer: Any, conversations: Sequence[tuple[Messages, bool]]) -> list[str | TemplateRefuses]:
+def render(
+    tokenizer: Any, conversations: Sequence[tuple[Messages, bool]], variables: Mapping[str, Any] | None = None
+) -> list[str | TemplateRefuses]:
     """The text of each conversation, as `apply_chat_template` writes it; or the template's refusal.
 
     Args:
         conversations: pairs of messages and of whether the template asks for an answer after them.
+        variables: further variables of the template, such as `enable_thinking`.
 
     Raises:
         BadModel: there is no template, it is not a text, it needs too much time or memory, or it writes too
             much.
     """
-    template = _template(tokenizer)
-    longest = LONGEST + 8 * max(
-        (sum(len(message["content"]) for message in messages) for messages, _ in conversations), default=0
-    )
+    longest = LONGEST + 8 * max((len(str(messages)) for messages, _ in conversations), default=0)
     job = {
-        "template": template,
-        "names": tokenizer.special_tokens_map,
+        "template": _template(tokenizer),
+        "variables": {
+            **{name: str(token) for name, token in tokenizer.special_tokens_map.items()},
+            **(variables or {}),
+        },
         "conversations": [[list(messages), ask] for messages, ask in conversations],
+        "longest": longest,
     }
-    seconds = SECONDS + len(conversations) // 50
     try:
-        results = _rendered(json.dumps({**job, "longest": longest}, default=str), seconds)
+        results = _process.ask(job, SECONDS + len(conversations) // 50)["texts"]
     except limited.Failed as reason:
         raise BadModel(
             f"the chat template of {_name(tokenizer)} cannot be used: {reason}. {ALLOWED}"
@@ -92,13 +96,3 @@ def _template(tokenizer: Any) -> str:
 
 def _name(tokenizer: Any) -> str:
     return getattr(tokenizer, "name_or_path", "") or "the tokenizer"
-
-
-@lru_cache(maxsize=16)
-def _rendered(job: str, seconds: int) -> tuple[dict[str, str], ...]:
-    """The worker's texts and refusals for a job in JSON.
-
-    Raises:
-        Failed: the worker did not finish, or reported an error.
-    """
-    return tuple(limited.run(WORKER, json_files.loads(job), seconds=seconds, memory=MEMORY)["texts"])

@@ -5,6 +5,7 @@ It imports only jinja2 beside the standard library. The Jinja environment is tha
 """
 
 import datetime
+import functools
 import json
 from typing import Any
 
@@ -95,27 +96,32 @@ def environment() -> ImmutableSandboxedEnvironment:
     return sandbox
 
 
+@functools.lru_cache(maxsize=2)
+def compiled(template: str) -> jinja2.Template:
+    """A template in an environment of its own."""
+    return environment().from_string(template)
+
+
 def answer(job: dict[str, Any]) -> dict[str, Any]:
     """Each conversation's text or refusal; or the error that makes the template unusable.
 
     Args:
-        job: {"template", "names", "conversations": [[messages, ask], ...], "longest"}.
+        job: {"template", "variables", "conversations": [[messages, ask], ...], "longest"}.
 
     Returns:
         {"texts": [...]} with {"text": ...} or {"refused": ...} for each conversation, or {"error": ...} if
         the template writes too much.
     """
     results: list[dict[str, str]] = []
-    template = None
     for messages, ask in job["conversations"]:
         try:
-            template = template or environment().from_string(job["template"])
+            template = compiled(job["template"])
             variables = {
                 "messages": messages,
                 "tools": None,
                 "documents": None,
                 "add_generation_prompt": ask,
-                **job["names"],
+                **job["variables"],
             }
             parts, length = [], 0
             for part in template.generate(**variables):

@@ -55,6 +55,7 @@ class TokenBatch:
     bootstrap: Float[Tensor, " B"] | None = None  # value at the last real token
     # the row of the task, numbered within the batch: answers to one row have one number
     group: Int64[Tensor, " B"] | None = None
+    segment: Int64[Tensor, " B"] | None = None  # the part of its episode's conversation, from 0
     # of the action tokens in the order of is_action.nonzero(); None: all tokens at temperature 1
     support: Support | None = None
     # whether policy_logprob and reference_logprob have the temperatures of the support, instead of 1
@@ -75,6 +76,11 @@ class TokenBatch:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @property
+    def segments(self) -> int:
+        """The number of rows that begin anew because a chat template rewrites earlier turns."""
+        return 0 if self.segment is None else int((self.segment > 0).sum())
 
     def take(self, rows: Sequence[int] | NDArray[Any] | Tensor) -> TokenBatch:
         """The batch of these rows (integers, or one bool per row), in that order and without extra padding.
@@ -246,6 +252,7 @@ def token_batch(
         group=torch.tensor(
             [groups[episodes[index].split, episodes[index].row] for index, _ in rows], dtype=torch.int64
         ),
+        segment=torch.tensor([row.segment for _, row in rows], dtype=torch.int64),
         drawn_logprob=torch.from_numpy(drawn) if all_recorded else None,
         policy_logprob=torch.from_numpy(policy) if all_recorded and has_policy else None,
         version=torch.from_numpy(version) if all_recorded else None,

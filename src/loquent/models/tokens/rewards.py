@@ -100,12 +100,10 @@ def _with_tokens(episode: Episode, format: Format) -> Episode:
     if all(turn.tokens is not None for turn in turns if turn.seat == seat):
         return episode
     view = [number for number, turn in enumerate(turns) if seat in (turn.seat, turn.to)]
-    pieces = format.pieces(episode.instruction, [turns[number] for number in view], seat)[1:]
-    for number, piece in zip(view, pieces, strict=True):
-        turn = turns[number]
-        if turn.seat != seat or turn.tokens is not None:
-            continue
-        ids = np.array(piece.ids, dtype=np.int64)[np.array(piece.is_action, dtype=np.bool_)]
-        unknown = np.full(len(ids), np.nan)
-        turns[number] = replace(turn, tokens=Tokens(ids, unknown, unknown))
+    for place in format.answers(episode.instruction, [turns[number] for number in view], seat):
+        turn = turns[view[place.turn]]
+        if turn.tokens is None:
+            unknown = np.full(len(place.ids), np.nan)
+            tokens = Tokens(np.array(place.ids, dtype=np.int64), unknown, unknown)
+            turns[view[place.turn]] = replace(turn, tokens=tokens)
     return replace(episode, turns=tuple(turns))

@@ -5,9 +5,10 @@ Each answer follows exactly the ids that it was drawn after.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from loquent.core.episode import Episode, Turn
 from loquent.core.values import Record
 from loquent.errors import BadModel, BadReward
 from loquent.models.format.base import HEAD
-from loquent.models.format.names import Fit, Format, Written
+from loquent.models.format.names import Fit, Format, Place, Written
 from loquent.models.tokens.room import Limits, fit
 
 
@@ -40,14 +41,16 @@ class Row:
     answers: list[RowAnswer]
     ended: bool
     fit: Fit  # what was left out for length
+    segment: int = 0  # of its episode
 
 
 def rows_of(episode: Episode, format: Format, weights: Record, seat: str, limits: Limits) -> list[Row]:
     """The rows of one episode: usually one.
 
-    An answer whose prompt had to drop turns begins a new row. A row before another row is not ended. A row
-    that is not ended contains the next observation and the markers before the next answer, as far as
-    the row allows; its last token is the state whose value is bootstrapped.
+    An answer whose prompt had to drop turns begins a new row, and so does one before which the format's
+    template has rewritten earlier turns. A row before another row is not ended. A row that is not ended
+    contains the next observation and the markers before the next answer, as far as the row allows; its last
+    token is the state whose value is bootstrapped.
 
     Raises:
         BadModel: an answer does not fit into a row together with the instruction and at least one token of
@@ -57,33 +60,59 @@ def rows_of(episode: Episode, format: Format, weights: Record, seat: str, limits
     """
     view = [(number, turn) for number, turn in enumerate(episode.turns) if seat in (turn.seat, turn.to)]
     numbers, turns = [number for number, _ in view], tuple(turn for _, turn in view)
-    complete = format.write(episode.instruction, turns, seat)
-    lengths = format.prompt_lengths(complete)
-    counts = [sum(piece.is_action) for piece in complete.pieces[1:]]
+    places = format.answers(episode.instruction, turns, seat)
+    counts = [0] * len(turns)
+    for place in places:
+        counts[place.turn] = len(place.ids)
     rewards = _rewards(episode, view, counts, weights, seat)
     fits: list[tuple[int, Fit]] = []
-    for i, count in enumerate(counts):
+    for place in places:
+        i, count = place.turn, len(place.ids)
         if count:
             own = limits if turns[i].tokens is None else replace(limits, cuts_answers=False)
             try:
-                kept = fit(format, episode.instruction, turns[:i], seat, (lengths[i], count), own)
+                kept = fit(format, episode.instruction, turns[:i], seat, (place.before, count), own)
             except BadModel as error:
                 raise _too_long(error, episode, numbers[i], count) from error
             fits.append((i, kept))
-    groups = [(kept, [i for i, _ in group]) for kept, group in groupby(fits, key=lambda pair: pair[1])]
+    segments = _segmented(format, episode.instruction, turns, seat, places, fits)
+    groups = [(kept, [i for i, _ in group]) for kept, group in groupby(segments, key=lambda one: one[1])]
     layout = _Layout(episode, format, rewards, limits.row)
     rows = []
-    for n, (kept, answers) in enumerate(groups):
+    for n, ((kept, segment), answers) in enumerate(groups):
         stop = groups[n + 1][1][0] if n + 1 < len(groups) else len(turns)
-        is_complete = kept == Fit() and stop == len(turns)
-        written = (
-            complete
-            if is_complete
-            else format.write(episode.instruction, turns[kept.first : stop], seat, kept.keep)
-        )
+        stop = min(stop, segment.stop)
+        written = format.write(episode.instruction, turns[kept.first : stop], seat, kept.keep)
         ended = n + 1 == len(groups) and not episode.bootstraps
-        rows.append(layout.row(written, [HEAD, *numbers[kept.first : stop]], kept, answers, ended))
+        row = layout.row(written, [HEAD, *numbers[kept.first : stop]], kept, answers, ended)
+        rows.append(replace(row, segment=segment.number))
     return rows
+
+
+class _Segment(NamedTuple):
+    """A segment of a conversation, and the first answer after it."""
+
+    number: int
+    stop: int
+
+
+def _segmented(
+    format: Format,
+    instruction: str,
+    turns: Sequence[Turn],
+    seat: str,
+    places: Sequence[Place],
+    fits: Sequence[tuple[int, Fit]],
+) -> Iterator[tuple[int, tuple[Fit, _Segment]]]:
+    """Answers with what their rows keep, and with the segment among the turns that are kept."""
+    for kept, group in groupby(fits, key=lambda pair: pair[1]):
+        first, own = 0, places
+        if format.rewrites and (kept.first or kept.keep is not None):
+            first, own = kept.first, format.answers(instruction, turns[kept.first :], seat, kept.keep)
+        number = {place.turn + first: place.segment for place in own}
+        for i, _ in group:
+            later = (turn for turn, segment in number.items() if turn > i and segment != number[i])
+            yield i, (kept, _Segment(number[i], min(later, default=len(turns))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ def tokens(
         **means,
         "rollout/tokens": float(batch.is_action.sum()) / len(episodes),
         "rollout/dropped_turns": float(batch.dropped),
+        "rollout/segments": float(batch.segments),
         "rollout/cut_tokens": float(batch.cut),
         **(within_rows(episodes, weights) if answers > 1 else {}),
         **drift([turn.text for episode in episodes for turn in episode.answers()]),

@@ -35,7 +35,18 @@ class ModelSettings:
     )
     tokenizer_texts: int = setting(20_000, "texts that the tokenizer is trained on", low=1)
     dropout: float = setting(0.1, "dropout of a new model; used in supervised training only", low=0, high=0.9)
-    format: str = setting("plain", "how turns become tokens", choices=("plain", "chat", "ilql"))
+    format: str = setting(
+        "auto",
+        "how turns become tokens: by the chat template of the tokenizer, as plain texts, or with ILQL's "
+        "markers; auto: chat if the tokenizer has a chat template, else plain",
+        choices=("auto", "plain", "chat", "ilql"),
+    )
+    thinking: str = setting(
+        "default",
+        "the thoughts that a chat template switches by enable_thinking or thinking: as it does itself, on, "
+        "or off",
+        choices=("default", "on", "off"),
+    )
     critic: str = setting(
         "network",
         "the value function: a network of its own (as in the paper), a head on the trunk, or none",

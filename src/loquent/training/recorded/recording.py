@@ -59,6 +59,7 @@ class Recording:
             "tokens": int(batch.real.sum()),
             "left_out": batch.left_out,
             "dropped_turns": batch.dropped,
+            "segments": batch.segments,
             "cut_tokens": batch.cut,
             "digest": self.digest,
         }
