@@ -24,15 +24,15 @@ from loquent.pretrained import build
 
 TEXTS = ("the film", "why so?", "and the end.")
 ANSWERS = ("a fine tale", "it is long", "told twice")
-VARIABLES = {"default": {}, "on": {"enable_thinking": True, "thinking": True}}
-VARIABLES["off"] = dict.fromkeys(VARIABLES["on"], False)
+VARIABLES = {None: {}, True: {"enable_thinking": True, "thinking": True}}
+VARIABLES[False] = dict.fromkeys(VARIABLES[True], False)
 REWRITES = {"thinks": True, "last": True, "opens": True, "channels": True, "bare": True}
 LENGTH = 2000
 TRL = [pytest.param(name, marks=pytest.mark.sweep(6)) for name in of_trl()]
 
 
 @cache
-def format_of(name, thinking="default"):
+def format_of(name, thinking=None):
     """The format of a template, or None where it cannot switch its thoughts."""
     tokenizer = with_tags(OURS.get(name) or of_trl()[name])
     try:

@@ -149,10 +149,10 @@ def test_eos_ends_an_answer_where_the_template_writes_no_marker_after_it():
 
 
 def test_thoughts_are_switched_only_where_the_template_reads_the_switch():
-    with pytest.raises(BadSetting, match=r"model\.thinking = 'off': the chat template writes the same"):
-        Chat(chatml(), "off")
-    with pytest.raises(BadSetting, match=r"model\.thinking = 'on'.*the format plain has none"):
-        of_tokenizer("auto", byte_level(), "on")
+    with pytest.raises(BadSetting, match=r"model\.thinking = false: the chat template writes the same"):
+        Chat(chatml(), thinking=False)
+    with pytest.raises(BadSetting, match=r"model\.thinking = true .*the format plain has none"):
+        of_tokenizer("auto", byte_level(), thinking=True)
 
 
 def test_auto_is_the_template_if_there_is_one_and_else_plain():

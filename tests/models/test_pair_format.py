@@ -113,6 +113,15 @@ def test_the_room_of_a_prompt_is_the_encoders_and_that_of_an_answer_the_decoders
         _ = Actor.build(language, decoding=Decoding(max_new_tokens=60), key=Key(1)).room
 
 
+def test_a_long_source_beside_a_long_answer_takes_no_place_of_the_decoder():
+    language = build(byte_level(), shape="bart", layers=1, width=16, heads=2, context=64, key=Key(0))
+    prompts, texts = ["the film " * 9, "a"], ["good", "was " * 15]
+    both = nll(language, prompts, texts)
+    alone = [nll(language, [prompt], [text])[0] for prompt, text in zip(prompts, texts)]
+    assert [count for _, count in both] == [count for _, count in alone]
+    assert [total for total, _ in both] == pytest.approx([total for total, _ in alone], rel=1e-5)
+
+
 @pytest.mark.parametrize("shape", ["t5", "bart"])
 def test_the_likelihood_of_a_text_after_its_prompt(shape):
     import torch

@@ -24,7 +24,7 @@ def read_note(folder: str | Path) -> dict[str, Any]:
     return json_files.load_object(file, "export the run again") if file.is_file() else {}
 
 
-def format_of(note: dict[str, Any], folder: str | Path, default: str = "auto") -> tuple[str, str]:
+def format_of(note: dict[str, Any], folder: str | Path, default: str = "auto") -> tuple[str, bool | None]:
     """The name of the format in a note, or the default; and how its template thinks (`model.thinking`).
 
     Raises:
@@ -38,4 +38,5 @@ def format_of(note: dict[str, Any], folder: str | Path, default: str = "auto") -
             f"{Path(folder) / NOTE}: the format is {json_files.shown(name)}; it must be one of "
             f"{', '.join(NAMES)}; export the run again"
         )
-    return name, str(note.get("thinking", "default"))
+    thinking = note.get("thinking")
+    return name, thinking if isinstance(thinking, bool) else None

@@ -148,7 +148,8 @@ def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> l
     if layer is None:
         states = own_logits(module, ids)[:, :-1][scored]
     else:
-        states = hidden(module, ids)[:, :-1][scored]
+        wanted = real if pairs.is_pair(module) else None  # a decoder has no place for a source's padding
+        states = hidden(module, ids, wanted)[:, :-1][scored]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])
     parts = []
     for i in range(0, len(chosen), step):

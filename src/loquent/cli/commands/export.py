@@ -53,7 +53,7 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
     name = str(model["format"].value) if "format" in model else AUTO
-    thinking = str(model["thinking"].value) if "thinking" in model else "default"
+    thinking = model["thinking"].bare() if "thinking" in model else None
     if name not in (AUTO, *NAMES):
         raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(NAMES)}")
     decoding = fill(Decoding, recipe.get("evaluation") or recipe.get("decoding"), "evaluation")
@@ -65,7 +65,7 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
         "name": recipe["name"].bare() if "name" in recipe else "",
         "format": chosen(name, tokenizer, is_pair(network)),
     }
-    about |= {"thinking": thinking} if thinking != "default" else {}
+    about |= {"thinking": thinking} if thinking is not None else {}
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
     evaluated = run_folder.evaluation() if run_folder.has_ended else {}
     about["decoding"] = final_evaluation.decoding(evaluated)

@@ -48,7 +48,7 @@ class Chat(Format):
     after an answer, the next message's first special token ends it, or else the tokenizer's eos.
 
     Args:
-        thinking: "default", "on" or "off": the variables of the template that switch thoughts.
+        thinking: switches the thoughts of the template by its variables; None: it does so itself.
         ends: further ids that end an answer, such as those of the model's generation_config.json.
 
     Raises:
@@ -59,7 +59,7 @@ class Chat(Format):
 
     rewrites = True
 
-    def __init__(self, tokenizer: Any, thinking: str = "default", ends: Iterable[int] = ()) -> None:
+    def __init__(self, tokenizer: Any, thinking: bool | None = None, ends: Iterable[int] = ()) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise BadModel(
                 "the tokenizer has no chat template; use the plain format, or set tokenizer.chat_template"

@@ -47,11 +47,11 @@ def chosen(name: str, tokenizer: Any, pair: bool = False) -> str:
     return CHAT if getattr(tokenizer, "chat_template", None) and not pair else PLAIN
 
 
-def of_tokenizer(name: str, tokenizer: Any, thinking: str = "default", ends: Iterable[int] = ()) -> Format:
+def of_tokenizer(name: str, tokenizer: Any, thinking: bool | None = None, ends: Iterable[int] = ()) -> Format:
     """The format of this name for a causal model's tokenizer.
 
     Args:
-        thinking: as in `Chat`; a format without a template takes the default alone.
+        thinking: as in `Chat`; a format without a template takes None alone.
         ends: further ids that end an answer of a chat.
 
     Raises:
@@ -60,15 +60,11 @@ def of_tokenizer(name: str, tokenizer: Any, thinking: str = "default", ends: Ite
     name = chosen(name, tokenizer)
     if name == CHAT:
         return Chat(tokenizer, thinking, ends)
-    if thinking != "default":
-        raise BadSetting(
-            f"model.thinking = {thinking!r} switches the thoughts of a chat template, and the format {name} "
-            "has none; leave it at default, or choose a model with a chat template and format: chat"
-        )
+    _check_thinking(name, thinking)
     return {PLAIN: Plain, ILQL: Ilql}[name](tokenizer)
 
 
-def of_model(name: str, module: Any, tokenizer: Any, thinking: str = "default") -> Format:
+def of_model(name: str, module: Any, tokenizer: Any, thinking: bool | None = None) -> Format:
     """The format of this name for a model; an encoder-decoder has the plain format in pairs.
 
     A chat's answers also end at the ids in the model's generation_config.json.
@@ -84,4 +80,15 @@ def of_model(name: str, module: Any, tokenizer: Any, thinking: str = "default") 
             f"model.format = {name!r}: an encoder-decoder ({module.config.model_type}) takes 'plain' alone, "
             "because its encoder reads whole texts and its decoder writes the answer; set format: plain"
         )
+    _check_thinking(PLAIN, thinking)
     return Pair(tokenizer, start_ids(module, tokenizer), limits(module)[1])
+
+
+def _check_thinking(name: str, thinking: bool | None) -> None:
+    """Refuse to switch thoughts in a format without a chat template."""
+    if thinking is not None:
+        raise BadSetting(
+            f"model.thinking = {str(thinking).lower()} switches the thoughts of a chat template, and the "
+            f"format {name} has none; leave it at none, or choose a model with a chat template and "
+            "format: chat"
+        )

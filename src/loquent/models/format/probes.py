@@ -86,14 +86,14 @@ def probe(tokenizer: Any, variables: dict[str, Any]) -> Probed:
     )
 
 
-def switched(tokenizer: Any, thinking: str) -> dict[str, Any]:
+def switched(tokenizer: Any, thinking: bool | None) -> dict[str, Any]:
     """The variables of a template that switch its thoughts as the setting `model.thinking` says.
 
     Raises:
         BadSetting: the template writes the same with thoughts on and off.
         BadModel: as in `render`.
     """
-    if thinking == "default":
+    if thinking is None:
         return {}
     on, off = (dict.fromkeys(SWITCHES, value) for value in (True, False))
     texts = [
@@ -102,11 +102,11 @@ def switched(tokenizer: Any, thinking: str) -> dict[str, Any]:
     ]
     if list(map(str, texts[0])) == list(map(str, texts[1])):
         raise BadSetting(
-            f"model.thinking = {thinking!r}: the chat template writes the same with its variables "
-            f"{' and '.join(SWITCHES)} on and off, so nothing would change; leave it at default, or choose a "
+            f"model.thinking = {str(thinking).lower()}: the chat template writes the same with its variables "
+            f"{' and '.join(SWITCHES)} on and off, so nothing would change; leave it at none, or choose a "
             "model whose template switches thoughts"
         )
-    return on if thinking == "on" else off
+    return on if thinking else off
 
 
 def shortened(text: str) -> str:

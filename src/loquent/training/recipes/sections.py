@@ -41,11 +41,10 @@ class ModelSettings:
         "markers; auto: chat if the tokenizer has a chat template, else plain",
         choices=("auto", "plain", "chat", "ilql"),
     )
-    thinking: str = setting(
-        "default",
-        "the thoughts that a chat template switches by enable_thinking or thinking: as it does itself, on, "
-        "or off",
-        choices=("default", "on", "off"),
+    thinking: bool | None = setting(
+        None,
+        "switches the thoughts of a chat template, by its variables enable_thinking and thinking; none: as "
+        "the template does itself",
     )
     critic: str = setting(
         "network",
