@@ -37,9 +37,9 @@ def by_hand(language, prompt, text):
     import torch
 
     tokenizer = language.tokenizer
-    before = [tokenizer.bos_token_id, *tokenizer(prompt)["input_ids"]]
+    before = tokenizer(prompt)["input_ids"]  # with the start token
     losses = []
-    for token in [*tokenizer(text)["input_ids"], tokenizer.eos_token_id]:
+    for token in [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]:
         with torch.no_grad():
             logits = language.module(torch.tensor([before])).logits[0, -1]
         losses.append(-logits.log_softmax(0)[token].item())

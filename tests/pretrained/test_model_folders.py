@@ -165,7 +165,8 @@ def test_all_loading_goes_through_one_door():
     assert direct == [("folder.py", True)]
     assert calls == {"from_config": [("folder.py", True)]}
     for file in Path(loquent.__file__).parent.rglob("*.py"):
-        assert ".from_pretrained(" not in file.read_text() or file.name in ("folder.py", "export.py"), file
+        shows = ("folder.py", "export.py", "card.py")  # the last two show how transformers loads a folder
+        assert ".from_pretrained(" not in file.read_text() or file.name in shows, file
 
 
 @pytest.mark.parametrize("index", [False, True])

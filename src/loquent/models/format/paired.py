@@ -9,7 +9,7 @@ from loquent.core.episode import Turn
 from loquent.models.format.base import Piece, Written
 from loquent.models.format.encoder import Ids
 from loquent.models.format.plain import Plain
-from loquent.pretrained.pairs import source_ids
+from loquent.pretrained.pairs import around, source_ids
 
 
 class Pair(Plain):
@@ -32,9 +32,13 @@ class Pair(Plain):
 
     def __init__(self, tokenizer: Any, start: Ids, longest: int = 1 << 30) -> None:
         super().__init__(tokenizer)
-        self._opening, self._suffix = self._suffix or self._ending, ()  # the texts before each answer end so
+        self._prefix, suffix = around(tokenizer)
+        eos = tokenizer.eos_token_id
+        end = tokenizer.bos_token_id if eos is None else eos
+        self._suffix: Ids = ()  # but after the texts before each answer:
+        self._opening = suffix or (end,)
         self.start = start
-        self.end, self.longest_answer = frozenset(self._ending), longest - len(start)
+        self.end, self.longest_answer = frozenset({end}), longest - len(start)
 
     @property
     def around(self) -> tuple[Ids, Ids]:
