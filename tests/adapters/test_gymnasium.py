@@ -13,6 +13,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import loquent
+from helpers.tracers import TRACERS
+from helpers.tracers.board import VIEW, Board
+from helpers.tracers.echo import Echo, right
+from helpers.tracers.guess import Guess
+from helpers.tracers.interview import Interview
+from helpers.tracers.labels import Labels
+from helpers.tracers.twins import SlotsGuess
 from loquent.adapters import register
 from loquent.adapters.gymnasium import Environment
 from loquent.agents.scripted import Expert, Random
@@ -35,13 +42,6 @@ from loquent.errors import (
 from loquent.rewards import Term, TokenTerm, apply
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.wordle.task import Wordle
-from tracers import TRACERS
-from tracers.board import VIEW, Board
-from tracers.echo import Echo, right
-from tracers.guess import Guess
-from tracers.interview import Interview
-from tracers.labels import Labels
-from tracers.twins import SlotsGuess
 
 WORDLE, GENERATION = "loquent/Wordle-v0", "loquent/Generation-v0"
 BOARD = "loquent.tasks.wordle.views:BOARD"
