@@ -540,7 +540,7 @@ def test_options_of_the_task_are_settings_of_make():
         Environment(Echo(), rule="x")
     with pytest.raises(BadSetting, match="render_mode"):
         Environment(Echo(), render_mode="rgb_array")
-    assert Environment("tracers.echo:Echo").task.spec.id == "echo"
+    assert Environment("helpers.tracers.echo:Echo").task.spec.id == "echo"
 
 
 def test_an_observation_that_does_not_fit_says_what_to_do():
@@ -613,7 +613,7 @@ def _equal(a, b):
         *[("terms", value) for value in (3, "abc", [3], True)],
         *[("agents", value) for value in (3, [3], {"judge": 3})],
         *[("weights", value) for value in (3, {"a": "b"}, {"a": float("nan")})],
-        *[("view", value) for value in (3, (1, 2), "tracers.board:Board", (1,))],
+        *[("view", value) for value in (3, (1, 2), "helpers.tracers.board:Board", (1,))],
         *[(name, value) for name in ("max_length", "max_observation") for value in (0, "x", 1.5, None, True)],
         *[
             ("tokenizer", 3),

@@ -273,7 +273,7 @@ def test_it_goes_on_to_the_bit_without_global_generators(tmp_path):
         (DOOR, {"network": "qa", "features": {}}, "no commands with queries"),
         (DOOR, {"noisy": True}, "set explore_first and explore_last to 0"),
         (DOOR, {"steps": 401}, "is no multiple of games"),
-        ("tracers.board:Board", {}, "values are learned of at most 100,000"),
+        ("helpers.tracers.board:Board", {}, "values are learned of at most 100,000"),
         ({"kind": "reading", "queries": "question"}, {"legal": False}, "set legal to true"),
         ("generation", {}, "takes free text"),
     ],

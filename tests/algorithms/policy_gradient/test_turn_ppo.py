@@ -226,8 +226,8 @@ TASKS = {
     "climb, cnn": (f"{__name__}:Climb", {"network": "cnn", "numbers": ["up"], "critic": "network"}),
     "climb, patches": (f"{__name__}:Climb", {"network": "patches", "text": ["place"]}),
     "climb, frozen sentences": (f"{__name__}:Climb", {"network": "objects", "features": FEATURES}),
-    "board": ("tracers.board:Board", {"features": FEATURES}),
-    "labels": ("tracers.labels:Labels", {"features": FEATURES}),
+    "board": ("helpers.tracers.board:Board", {"features": FEATURES}),
+    "labels": ("helpers.tracers.labels:Labels", {"features": FEATURES}),
     "wordle": ("wordle", {"features": FEATURES}),
 }
 
@@ -362,7 +362,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(BadSetting, match="stop forcing needs a task that defines"):
         Trainer(recipe(tmp_path, f"{__name__}:Climb", features=FEATURES, stop_forcing=True))
     with pytest.raises(BadSetting, match="larger set than 100,000 needs choose = 'parts'"):
-        Trainer(recipe(tmp_path, "tracers.board:Board", features=FEATURES, choose="actions"))
+        Trainer(recipe(tmp_path, "helpers.tracers.board:Board", features=FEATURES, choose="actions"))
     with pytest.raises(BadSetting, match="takes free text"):
         Trainer(recipe(tmp_path, "generation"))
     with pytest.raises(BadSetting, match="its views: objects, image"):

@@ -92,7 +92,7 @@ def test_numpy_s_generator_is_watched():
 
 def test_by_name_by_path_and_from_the_face():
     assert check("wordle", episodes=2) == []
-    assert check("tracers.echo:Echo", episodes=2) == []
+    assert check("helpers.tracers.echo:Echo", episodes=2) == []
     assert loquent.check("wordle", episodes=2) == []
     with pytest.raises(UnknownName, match="Did you mean 'wordle'"):
         check("wordel")
