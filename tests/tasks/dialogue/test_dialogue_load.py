@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.tasks.serving_load import BAD, loaded
+from tools.stress.serving_load import BAD, loaded
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

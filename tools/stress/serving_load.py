@@ -1,6 +1,6 @@
 """Many clients at a served dialogue, among them bad ones, and a server that is killed and started again.
 
-`python tests/helpers/tasks/serving_load.py 50 2000` prints the figures as JSON. The server is a process of
+`python -m tools.stress.serving_load 50 2000` prints the figures as JSON. The server is a process of
 its own; all clients are threads of this one. Every answer and every reward is compared with that of local
 seats, so a response that belongs to another client is counted as wrong.
 """

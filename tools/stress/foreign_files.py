@@ -1,7 +1,7 @@
 """Files from outside the current folder, read by all commands: no file imports a module, reads a secret of
 the environment, starts a program or opens a connection.
 
-    PYTHONPATH=tests python -m helpers.foreign_files 10000 --seed 0
+    python -m tools.stress.foreign_files 10000 --seed 0
 
 prints one JSON object; the exit code is 1 if one reached out.
 
@@ -32,12 +32,12 @@ from typing import Any
 import yaml
 
 import loquent
-from helpers import foreign_trees as trees
 from loquent.cli import main as cli
 from loquent.files import trust
 from loquent.files.machine.version import RUN_FORMAT
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
+from tools.stress import foreign_trees as trees
 
 HOUSE = str(Path(loquent.__file__).parent)
 CONNECTIONS = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")

@@ -1,7 +1,7 @@
 """Mutations of recipes, suites, papers and RL4LMs' files: whatever stands in them, reading them ends in a
 value or in an error of ours.
 
-    python tests/helpers/mutations.py 100000 --seed 0 --rl4lms FOLDER
+    python -m tools.stress.mutations 100000 --seed 0 --rl4lms FOLDER
 
 prints one JSON object; the exit code is 1 where something else was raised.
 

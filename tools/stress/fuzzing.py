@@ -1,6 +1,6 @@
 """Mutations of programs: whatever the text, reading and running it ends in a bool or in an error of ours.
 
-    python tests/helpers/tasks/fuzzing.py 100000 [--seed 0] [--path FOLDER]
+    python -m tools.stress.fuzzing 100000 [--seed 0] [--path FOLDER]
 
 prints one JSON object; the exit code is 1 where something else was raised, or where text was executed.
 """
