@@ -30,6 +30,14 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run the checks that take minutes")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Each process takes modules that stand together, so that a fixture of a module is made once."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--slow"):
         return
