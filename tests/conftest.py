@@ -8,6 +8,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# each of some hundred processes would compile the package again, for a second or two
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # the key that marks runs is not this user's own
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")
 

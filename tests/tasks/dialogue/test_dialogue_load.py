@@ -18,7 +18,7 @@ def checked(clients, steps):
 
 
 def test_nothing_is_mixed_up_or_lost():
-    checked(12, 240)
+    checked(8, 120)
 
 
 @pytest.mark.slow
