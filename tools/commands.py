@@ -16,6 +16,8 @@ HEAD = """# The options of every command
 the commands are for. A typed value is checked like a setting of a recipe: a wrong value ends the command with
 exit code 2 before it does anything.
 
+<!-- given: 0.5 0.95 0.999 1.0 -->
+
 Every command takes:
 """
 
