@@ -16,7 +16,6 @@ from loquent.core.task import Observation
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.models.decoding_settings import Decoding
-from loquent.training.run import load_run
 
 Texts = list[tuple[str, bool]]  # the texts of an episode in order, each with whether the model wrote it
 ANSWER, INDENT = "  -> ", "\n     "
@@ -55,6 +54,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
 def _agent(options: Options) -> Agent:
     """The model as an agent: a run acts as in its evaluation, with its mask; any other model samples."""
     from loquent.agents.language_model import LanguageModelAgent
+    from loquent.training.run import load_run
     from loquent.training.start import folder_format, load_language
 
     name = options.model
@@ -114,6 +114,8 @@ def _continue(agent: Agent, options: Options) -> list[Texts]:
 
 
 def _play(agent: Agent, options: Options) -> list[Texts]:
+    from loquent.training.run import load_run
+
     if not RunFolder(options.model).is_run:
         raise BadSetting(
             f"{options.model} is not a run, so it has no task to take rows from; give --prompt TEXT"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from loquent.cli.grammar.options import REQUIRED, CommandOptions, argument, option
-from loquent.report import write_report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +21,8 @@ class Options(CommandOptions):
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Write the page and print its path."""
+    from loquent.report import write_report
+
     page = write_report(options.runs, options.out)
     print(f"the report is in {page}; any browser opens it")
     return 0, {"report": str(page), "bytes": page.stat().st_size}

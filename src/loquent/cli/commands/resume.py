@@ -13,7 +13,6 @@ from loquent.cli.commands.train import report, report_seeds, resumable
 from loquent.cli.grammar.options import Importing, argument, option
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
-from loquent.training.run import load_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +38,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Continue the run in a folder, or the runs of several seeds."""
     from loquent.bench.seeds import PLAN, resume_seeds
     from loquent.training.extending import extended
+    from loquent.training.run import load_run
     from loquent.training.train import train
 
     folder = Path(options.run)

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.preferences import page, pairs
-from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.cli.grammar.options import REQUIRED, CommandOptions, argument, option
 from loquent.core.guards import json_files
 from loquent.core.guards.terminal import line
 from loquent.core.options import COMMAND_LINE, Node, fill
 from loquent.files.names import REPORT
-from loquent.metrics.semantic.preference_model import NOTE
 from loquent.training import by_name
 
 
@@ -40,7 +37,10 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Train, print the texts and tables of its page, and write the folder of the model."""
     from tqdm import tqdm
 
+    from loquent.bench.preferences import page, pairs
+    from loquent.bench.preferences.settings import RewardModelSettings
     from loquent.bench.preferences.training import train
+    from loquent.metrics.semantic.preference_model import NOTE
 
     files, of_model = _split(options.files)
     nodes = Node(by_name.parsed(of_model, ""), COMMAND_LINE, None)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loquent.bench.study import filled, key, page, sheets
-from loquent.bench.study.judgements import CHOICE, Judgements
-from loquent.bench.study.summary import study
 from loquent.cli.grammar.options import Seeded, argument, option
 from loquent.core.guards.terminal import line
 from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.statistics.intervals import LEVEL
 from loquent.statistics.resampling import Resampling
+
+if TYPE_CHECKING:
+    from loquent.bench.study.judgements import Judgements
 
 PREPARE = "prepare"
 OF_PREPARE = ("rows", "raters", "question", "pairs", "salt")  # options that reading judgements has no use for
@@ -52,6 +52,9 @@ class Options(Seeded):
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Write sheets (`prepare RUN ...`), or print the statistics of files and write their page."""
+    from loquent.bench.study import page
+    from loquent.bench.study.summary import study
+
     if options.files[0] == PREPARE:
         return _prepare(options)
     given = next((name for name in OF_PREPARE if getattr(options, name)), None)
@@ -69,6 +72,10 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
 
 
 def _prepare(options: Options) -> tuple[int, dict[str, Any]]:
+    """Write the sheets of runs, and print where they are."""
+    from loquent.bench.study import key, sheets
+    from loquent.bench.study.judgements import CHOICE
+
     if len(options.files) < 2 or not options.out:
         raise BadSetting("name the runs and --out: loquent study prepare RUN ... --out DIR")
     if options.level is not None:
@@ -91,6 +98,8 @@ def _prepare(options: Options) -> tuple[int, dict[str, Any]]:
 
 def _read(paths: list[Path]) -> Judgements:
     """The judgements of files and of folders of sheets."""
+    from loquent.bench.study import filled
+
     found, cells = filled.read_all(paths)
     for folder, empty in cells.items():
         if empty:

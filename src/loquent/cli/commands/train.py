@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loquent.cli.commands.printed import estimated, scores
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.files.run_folder import RunFolder
-from loquent.report import write_report
 from loquent.statistics import tables
-from loquent.training import recipes
-from loquent.training.run import Run
+
+if TYPE_CHECKING:
+    from loquent.training.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,7 @@ class Options(Overriding, Importing):
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Train, and print the final evaluation, or means and standard deviations over runs."""
     from loquent.bench.seeds import train_seeds
+    from loquent.training import recipes
     from loquent.training.estimate import estimate
     from loquent.training.train import train
 
@@ -69,6 +70,8 @@ def resumable(out: Path) -> Iterator[None]:
 
 def report(finished: Run) -> dict[str, Any]:
     """Print a run's final evaluation, write its report, and return both."""
+    from loquent.report import write_report
+
     evaluation = finished.evaluation
     scores(evaluation, short=True)
     print(f"its report is {write_report([finished.folder], finished.files.report)}")
@@ -84,6 +87,7 @@ def report(finished: Run) -> dict[str, Any]:
 def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:
     """Print means and standard deviations over runs, write their report, and return the means."""
     from loquent.bench.seeds import evaluated_on, over
+    from loquent.report import write_report
 
     rows = over(runs)
     print(tables.of_numbers(rows, {}).markdown())

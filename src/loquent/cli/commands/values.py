@@ -18,7 +18,6 @@ from loquent.core.values import EMPTY
 from loquent.errors import BadRow, BadSetting
 from loquent.files import names
 from loquent.statistics.tables import Table
-from loquent.training.run import load_run
 
 if TYPE_CHECKING:
     from loquent.agents.language_model import LanguageModelAgent
@@ -57,6 +56,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.models.inspect.top_advantages import advantages_of_texts
     from loquent.models.tokens.batch import token_batch
     from loquent.pretrained import context
+    from loquent.training.run import load_run
 
     finished = load_run(options.run, allow_imports=options.allow_imports)
     agent, identity = finished.agent(), finished.task().identity
