@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from loquent.cli.grammar.options import CommandOptions
 from loquent.cli.grammar.summaries import overview, sentence
-from loquent.core.options import COMMAND_LINE, Node, coerced, parse
+from loquent.core.options import COMMAND_LINE, Node, coerced
 from loquent.core.settings import range_text
 from loquent.errors import BadSetting
 from loquent.files.machine.version import __version__
@@ -143,9 +143,12 @@ def _belongs(word: str, field: Field[Any]) -> bool:
 
 
 def _node(value: Any, hint: Any) -> Node:
-    """A typed value: of a text as it is, of a number as YAML reads it, as in a recipe."""
+    """A typed value: a number if its field holds numbers, otherwise the text as it is."""
     if isinstance(value, list):
         return Node(tuple(value), COMMAND_LINE, None)
-    if isinstance(value, bool) or str in (hint, *typing.get_args(hint)):
+    kinds = (hint, *typing.get_args(hint))
+    number = int if int in kinds else float if float in kinds else None
+    try:
+        return Node(value if number is None else number(value), COMMAND_LINE, None)
+    except ValueError:
         return Node(value, COMMAND_LINE, None)
-    return parse(value, COMMAND_LINE, numbered=False)
