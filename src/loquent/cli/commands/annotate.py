@@ -54,9 +54,7 @@ class Options(Overriding, Importing):
     weight: float = option(1.0, "W", "the weight of annotated samples, for training.priority", low=0)
     limit: int | None = option(None, "N", "stop after N samples", low=1)
     out: str | None = option(
-        None,
-        "DIR",
-        "the session's folder (default runs/RECIPE-annotation); an existing session continues",
+        None, "DIR", "the session's folder (default runs/RECIPE-annotation); an existing session continues"
     )
 
 

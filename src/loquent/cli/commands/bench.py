@@ -43,9 +43,7 @@ class Options(Overriding, Importing):
         "--out",
     )
     difference: tuple[str, ...] = option(
-        (),
-        "COLUMN=NUMBER",
-        "with --power: a wanted difference of two cells in this column; may be repeated",
+        (), "COLUMN=NUMBER", "with --power: a wanted difference of two cells in this column; may be repeated"
     )
 
 

@@ -17,11 +17,7 @@ from loquent.training import by_name
 class Options(OfTask):
     """Options of `loquent check`."""
 
-    examples = (
-        "loquent check my_task:Echo",
-        "loquent check wordle",
-        "loquent check blocks --path DIR",
-    )
+    examples = ("loquent check my_task:Echo", "loquent check wordle", "loquent check blocks --path DIR")
     path: str | None = option(
         None,
         "DIR",

@@ -32,9 +32,7 @@ class Options(OfEpisodes):
         "games (default), branching, adversarial or tweets; its options are design.key=value (docs/data.md)",
     )
     suboptimal: str | None = option(
-        None,
-        "AGENT",
-        "the second player of the designs branching and adversarial; --agent is the expert",
+        None, "AGENT", "the second player of the designs branching and adversarial; --agent is the expert"
     )
     adversary: str | None = option(
         None, "AGENT", "the agent that replaces the expert in mid-episode, in the design adversarial"

@@ -63,9 +63,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         of_task, of_agent = by_name.split([*options.option, *options.overrides])
         task = by_name.task(options.task, of_task)
         evaluation = evaluate_agent(
-            task,
-            by_name.agent(options.who, task, of_agent, allow_imports=options.allow_imports),
-            **settings,
+            task, by_name.agent(options.who, task, of_agent, allow_imports=options.allow_imports), **settings
         )
     result = evaluation.as_json()
     result["values"] = {

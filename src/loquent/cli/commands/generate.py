@@ -99,10 +99,7 @@ def _continue(agent: Agent, options: Options) -> list[Texts]:
     prompts = [prompt for prompt in options.prompt for _ in range(options.number)]
     questions = [
         Question(
-            str(i),
-            (Turn(TASK, prompt, to="agent"),),
-            Observation(prompt),
-            Key(options.seed, ("generate", i)),
+            str(i), (Turn(TASK, prompt, to="agent"),), Observation(prompt), Key(options.seed, ("generate", i))
         )
         for i, prompt in enumerate(prompts)
     ]

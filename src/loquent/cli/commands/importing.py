@@ -18,10 +18,7 @@ from loquent.files import atomic
 class Options(CommandOptions):
     """Options of `loquent import`."""
 
-    examples = (
-        "loquent import rl4lms gpt2_nlpo.yml",
-        "loquent import nlvr nlvr lilgym --out data",
-    )
+    examples = ("loquent import rl4lms gpt2_nlpo.yml", "loquent import nlvr nlvr lilgym --out data")
     library: str = argument(
         "",
         "rl4lms: settings, which become a recipe; nlvr: examples, which become lilGym's flip-it files",
