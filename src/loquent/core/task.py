@@ -325,7 +325,7 @@ class Task(ABC):
             or type(outcome.observation.text) is not str
             or (outcome.ended is not None and type(outcome.ended) is not str)
         ):
-            rules.check(f"{self.identity}: play returned", outcome, Outcome, Observation)
+            rules.check(f"{self.identity}: play returned", outcome, Outcome, Observation, ends=True)
         turn, ended, rewards = step.turn + 1, outcome.ended, outcome.rewards
         if rewards is not self._checked_rewards:
             rules.check_rewards(f"{self.identity}: play returned", rewards, self.spec.rewards)

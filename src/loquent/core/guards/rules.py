@@ -13,8 +13,12 @@ from typing import Any
 from loquent.errors import BrokenTask, WrongResult, kind_of
 
 
-def check(what: str, result: Any, kind: type, observation: type) -> None:
-    """Check that a result of `first` or `play` is of its kind and has an observation with a text."""
+def check(what: str, result: Any, kind: type, observation: type, *, ends: bool = False) -> None:
+    """Check that a result of `first` or `play` is of its kind and has an observation with a text.
+
+    Args:
+        ends: whether the kind has `ended`, which is None or a text.
+    """
     if not isinstance(result, kind):
         advice = "; is its `return` missing?" if result is None else ""
         raise WrongResult(
@@ -24,13 +28,12 @@ def check(what: str, result: Any, kind: type, observation: type) -> None:
     if not isinstance(own.observation, observation):
         found = kind_of(own.observation)
         raise WrongResult(f"{what} an observation that is {found}; it must be an Observation(text)")
-    text: Any = own.observation.text  # type: ignore[attr-defined]  # an observation has it
+    text = own.observation.text
     if not isinstance(text, str):
         raise WrongResult(
             f"{what} an observation with the text {text!r:.80}, {kind_of(text)}; it must be a str"
         )
-    ended = getattr(own, "ended", None)  # an opening has none
-    if not isinstance(ended, str | None):
+    if ends and not isinstance(ended := own.ended, str | None):
         raise WrongResult(
             f"{what} ended = {ended!r:.80}, {kind_of(ended)}; it must be None or the name of a rule"
         )
