@@ -10,13 +10,13 @@ from typing import Any
 from tqdm import tqdm
 
 from loquent.bench.preferences import page, pairs
-from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.bench.preferences.training import train
 from loquent.core.guards import json_files
 from loquent.core.guards.terminal import line
 from loquent.core.options import COMMAND_LINE, Node, fill
 from loquent.files.names import REPORT
-from loquent.metrics.semantic.preference_model import NOTE
+from loquent.metrics.judges.card import CARD
+from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.training import by_name
 
 
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             bar.update(step - bar.n)
 
         trained = train(judged, settings, Path(arguments.out), after_step)
-    print(page.markdown(json_files.load_object(trained.folder / NOTE)))
+    print(page.markdown(json_files.load_object(trained.folder / CARD)))
     print(f"the report is {line(str(trained.folder / REPORT))}")
     print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")
     return 0, {

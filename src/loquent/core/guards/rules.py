@@ -28,7 +28,8 @@ def check(what: str, result: Any, kind: type, observation: type, *, ends: bool =
     if not isinstance(own.observation, observation):
         found = kind_of(own.observation)
         raise WrongResult(f"{what} an observation that is {found}; it must be an Observation(text)")
-    text = own.observation.text
+    seen: Any = own.observation
+    text = seen.text
     if not isinstance(text, str):
         raise WrongResult(
             f"{what} an observation with the text {text!r:.80}, {kind_of(text)}; it must be a str"
