@@ -82,3 +82,14 @@ def test_a_cache_makes_a_judge_once_and_again_after_damage(tmp_path):
     judge()
     assert len(made) == 2
     assert [path.name for path in folder.parent.iterdir()] == ["judge-1"]
+
+
+def test_a_cache_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(OSError, match="cache"):
+        card.cached(
+            tmp_path / "cache" / "judge",
+            lambda place: card.load(place, "arrays", ""),
+            lambda: ARRAYS,
+            lambda place, arrays: card.save(place, "arrays", {}, arrays),
+        )

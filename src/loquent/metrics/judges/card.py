@@ -150,6 +150,9 @@ def cached(
     shutil.rmtree(folder, ignore_errors=True)
     try:
         save(folder, judge)
-    except OSError:
-        load(folder)
+    except OSError as error:
+        try:
+            load(folder)
+        except BadSetting:
+            raise error from None
     return judge
