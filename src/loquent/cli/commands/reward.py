@@ -38,9 +38,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from tqdm import tqdm
 
     from loquent.bench.preferences import page, pairs
-    from loquent.bench.preferences.settings import RewardModelSettings
     from loquent.bench.preferences.training import train
-    from loquent.metrics.semantic.preference_model import NOTE
+    from loquent.metrics.judges.card import CARD
+    from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 
     files, of_model = _split(options.files)
     nodes = Node(by_name.parsed(of_model, ""), COMMAND_LINE, None)
@@ -53,7 +53,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
             bar.update(step - bar.n)
 
         trained = train(judged, settings, Path(options.out), after_step)
-    print(page.markdown(json_files.load_object(trained.folder / NOTE)))
+    print(page.markdown(json_files.load_object(trained.folder / CARD)))
     print(f"the report is {line(str(trained.folder / REPORT))}")
     print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")
     return 0, {

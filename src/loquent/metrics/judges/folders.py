@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.tasks.comments.learned import linear
+from loquent.metrics.judges import card
+from loquent.metrics.judges.linear import Linear
+
+ADVICE = "name another folder, or train the classifier again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +37,18 @@ def load(path: str) -> Named:
     """The classifier of a folder, or of a Hugging Face name.
 
     Raises:
-        BadSetting: a linear classifier is damaged. BadModel: a network cannot be loaded.
+        BadSetting: a file of a classifier that was trained here has changed. BadModel: a network cannot be
+            loaded.
         MissingExtra: it needs the extra "train".
     """
     folder = Path(path).expanduser()
-    if (folder / linear.NOTE).is_file():
-        found = linear.load(folder)
-        return Named(found.labels, found)
+    if card.is_judge(folder):
+        if not (folder / "config.json").is_file():
+            linear = Linear.load(folder)
+            return Named(linear.labels, linear)
+        card.check(folder, card.read(folder, None, ADVICE), ADVICE)
     from loquent import pretrained
-    from loquent.tasks.comments.learned import released
+    from loquent.metrics.judges import released
 
     network: Any = (
         released.load(folder)

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.core.seeding import Key, borrowed
-from loquent.metrics.semantic.preference_model import LABELS
+from loquent.metrics.judges.reward_models.note import LABELS
+from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, sizes
 from loquent.pretrained.building import END, train_tokenizer
 from loquent.pretrained.folder import untrained
 from loquent.pretrained.language import load_module, load_tokenizer, transformers_library
 from loquent.pretrained.pytorch import devices
-from loquent.training.policies import policy_folder
 
 PAD = "<|pad|>"
 SPREAD = 0.02  # the deviation of new weights, that of BERT
 
 
-def make(settings: RewardModelSettings, texts: Sequence[str], key: Key) -> ClassifierNetwork:
+def make(
+    settings: RewardModelSettings, texts: Sequence[str], key: Key, find: Callable[[str], str | Path]
+) -> ClassifierNetwork:
     """The network at the start of training; long texts lose their beginnings.
 
     Args:
         texts: the training texts, for the tokenizer of a new network.
         key: the stream of the new weights.
+        find: the model of `settings.path`, as a folder or a Hugging Face name.
 
     Raises:
         BadModel, BadCheckpoint: the network of `settings.path` cannot be loaded.
@@ -38,15 +40,14 @@ def make(settings: RewardModelSettings, texts: Sequence[str], key: Key) -> Class
     }
     with borrowed(key):
         if settings.path:
-            module, tokenizer = _loaded(settings, head)
+            module, tokenizer = _loaded(settings, find(settings.path), head)
         else:
             module, tokenizer = _new(settings, texts, head)
     tokenizer.truncation_side = "left"
     return ClassifierNetwork(module, tokenizer)
 
 
-def _loaded(settings: RewardModelSettings, head: dict[str, Any]) -> tuple[Any, Any]:
-    path: str | Path = policy_folder(settings.path) if Path(settings.path).is_dir() else settings.path
+def _loaded(settings: RewardModelSettings, path: str | Path, head: dict[str, Any]) -> tuple[Any, Any]:
     revision = settings.revision or None
     kind = transformers_library().AutoModelForSequenceClassification
     tokenizer = load_tokenizer(path, revision, "; check the spelling of path")

@@ -1,30 +1,31 @@
 """Linear text classifiers: counted n-grams, tf-idf, one weight per feature, and a logistic function.
 
-scikit-learn trains them (`classifier_training.py`), and this module scores with numpy. The arrays are stored
-as .npz and JSON, without pickle. The score of a text does not depend on the other texts of the batch, bit for
-bit.
+scikit-learn trains them (`linear_training.py`), and this module scores with numpy. The score of a text does
+not depend on the other texts of the batch, bit for bit.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.guards import json_files, opening
+from loquent.errors import BadSetting
+from loquent.metrics.judges import card
 from loquent.metrics.text import words
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+KIND, ADVICE = "linear", "name a folder of a linear classifier"
 WORD_BITS = 20  # so that three words fit into a 63-bit code
 SPACE = re.compile(r"\s+")
 
@@ -138,43 +139,96 @@ class Classifier:
         margins = np.bincount(counts.text, values * self.weights[counts.feature], len(texts))
         return [logistic(self.slope * margin + self.intercept) for margin in margins.tolist()]
 
-    def save(self, folder: Path) -> None:
-        """Write `classifier.json` and `arrays.npz` into an existing folder."""
-        head: dict[str, Any] = {"kind": self.features.kind, "slope": self.slope, "intercept": self.intercept}
-        arrays: dict[str, NDArray[Any]] = {"idf": self.idf, "weights": self.weights}
+    def head(self) -> dict[str, Any]:
+        """All but the arrays, as JSON values."""
+        head: dict[str, Any] = {
+            "features": self.features.kind,
+            "slope": self.slope,
+            "intercept": self.intercept,
+        }
         if isinstance(self.features, WordNgrams):
-            head["vocabulary"] = list(self.features.vocabulary)
-            arrays["codes"] = self.features.codes
-        else:
-            head["bits"] = self.features.bits
-        (folder / "classifier.json").write_text(json.dumps(head), encoding="utf-8")
-        with (folder / "arrays.npz").open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stub takes one array type
+            return head | {"vocabulary": list(self.features.vocabulary)}
+        return head | {"bits": self.features.bits}
+
+    def arrays(self) -> card.Arrays:
+        """The arrays by name."""
+        arrays: card.Arrays = {"idf": self.idf, "weights": self.weights}
+        return arrays | ({"codes": self.features.codes} if isinstance(self.features, WordNgrams) else {})
 
     @staticmethod
-    def load(folder: Path) -> Classifier:
-        """Read the files of `save`.
-
-        Raises:
-            OSError, ValueError, KeyError: a file is missing, damaged or something else.
-        """
-        head = json_files.loads(opening.whole(folder / "classifier.json"))
-        arrays = opening.arrays(folder / "arrays.npz")
+    def of(head: Any, arrays: card.Arrays) -> Classifier:
+        """The classifier of a head and its arrays; ValueError, KeyError or TypeError if they do not fit."""
         features: Features
-        if head["kind"] == WordNgrams.kind:
+        if head["features"] == WordNgrams.kind:
             features = WordNgrams({word: i for i, word in enumerate(head["vocabulary"], 1)}, arrays["codes"])
-        elif head["kind"] == CharacterNgrams.kind:
+        elif head["features"] == CharacterNgrams.kind:
             features = CharacterNgrams(head["bits"])
         else:
-            raise ValueError(f"{folder}: unknown kind of classifier {head['kind']!r}")
-        if not len(features) == len(arrays["idf"]) == len(arrays["weights"]):
+            raise ValueError(f"unknown features {head['features']!r:.40}")
+        if not (len(features),) == arrays["idf"].shape == arrays["weights"].shape:
             raise ValueError(
-                f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and "
-                f"{len(arrays['weights'])} weights"
+                f"{len(features)} features, {arrays['idf'].shape} idf and {arrays['weights'].shape} weights"
             )
         return Classifier(
             features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"])
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A classifier with ordered labels: one `Classifier` for each label but the lowest.
+
+    A `Classifier` has the probability that a text reaches or exceeds its label.
+    """
+
+    labels: tuple[str, ...]
+    thresholds: tuple[Classifier, ...]
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        """f64[n, labels]: the probability of each label; rows sum to 1."""
+        reached = [np.ones(len(texts)), *(np.array(part(texts)) for part in self.thresholds)]
+        reached = list(np.minimum.accumulate([*reached, np.zeros(len(texts))]))
+        return np.stack([here - above for here, above in pairwise(reached)], axis=1)
+
+    def save(self, folder: Path, content: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Write the classifier to a folder, which must not exist or be empty.
+
+        Args:
+            content: more content of the card.
+        """
+        arrays = {
+            f"{i}.{name}": array
+            for i, part in enumerate(self.thresholds)
+            for name, array in part.arrays().items()
+        }
+        heads = [part.head() for part in self.thresholds]
+        card.save(folder, KIND, {"labels": list(self.labels), "thresholds": heads, **content}, arrays)
+
+    @staticmethod
+    def load(folder: Path) -> Linear:
+        """The classifier of a folder; BadSetting where it is damaged or something else."""
+        content, arrays = card.load(folder, KIND, ADVICE)
+        labels, heads = content.get("labels"), content.get("thresholds")
+        if (
+            not isinstance(labels, list)
+            or len(labels) < 2
+            or not all(isinstance(name, str) for name in labels)
+        ):
+            raise BadSetting(f"{folder / card.CARD}: its labels are {labels!r:.80}; {ADVICE}")
+        try:
+            if not isinstance(heads, list) or len(heads) != len(labels) - 1:
+                raise ValueError(f"{len(labels)} labels need {len(labels) - 1} thresholds")
+            parts = [
+                Classifier.of(head, {name: arrays[f"{i}.{name}"] for name in _names(head)})
+                for i, head in enumerate(heads)
+            ]
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise BadSetting(f"{folder}: it cannot be read ({error}); {ADVICE}") from error
+        return Linear(tuple(labels), tuple(parts))
+
+
+def _names(head: Any) -> tuple[str, ...]:
+    return ("idf", "weights", "codes") if "vocabulary" in head else ("idf", "weights")
 
 
 def weighted(counts: Counts, idf: Floats, texts: int) -> Floats:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from loquent.metrics.semantic.preference_model import GOOD_BAD
+from loquent.metrics.judges.reward_models.note import GOOD_BAD
 
 
 def score(logits: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The checkpoint of a reward model in training: one file, so that it is old or new but never torn."""
+"""The checkpoint of a judge in training: one file, so that it is old or new but never torn."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def write(folder: Path, state: Mapping[str, Any]) -> None:
     """Write a tree of JSON values and tensors."""
     tensors: dict[str, torch.Tensor] = {}
     text = json.dumps(tensor_tree.split(state, "", tensors), allow_nan=False)
+    folder.mkdir(parents=True, exist_ok=True)
     with atomic.replacing(folder / FILE) as aside:
         save_file(tensors, aside, metadata={STATE: text})
 

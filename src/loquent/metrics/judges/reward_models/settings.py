@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting
-from loquent.metrics.semantic.preference_model import BRADLEY_TERRY, GOOD_BAD
+from loquent.metrics.judges.reward_models.note import BRADLEY_TERRY, GOOD_BAD
+from loquent.metrics.judges.trainer import TrainerSettings
 
 SHAPES = ("bert", "t5")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardModelSettings(StepSettings):
+class RewardModelSettings(TrainerSettings):
     """What `loquent reward` trains, and how."""
 
     objective: Literal["bradley_terry", "good_bad"] = setting(
@@ -55,16 +55,18 @@ class RewardModelSettings(StepSettings):
         source="2312.09244 eq. 2; TRL",
         low=0.0,
     )
-    epochs: int = setting(5, "passes over the training pairs", low=1)
-    minibatch: int = setting(16, "pairs of a gradient step", low=1)
+    epochs: int = redefault(TrainerSettings, "epochs", 5, why="passes over the training pairs")
+    minibatch: int = redefault(TrainerSettings, "minibatch", 16, why="pairs of a gradient step")
     learning_rate: float = redefault(
-        StepSettings, "learning_rate", 3e-4, why="peak learning rate; 1e-5 suits a large pretrained network"
+        TrainerSettings,
+        "learning_rate",
+        3e-4,
+        why="peak learning rate; 1e-5 suits a large pretrained network",
     )
-    schedule: str = redefault(StepSettings, "schedule", "linear")
-    warmup: float = redefault(StepSettings, "warmup", 0.1)
+    schedule: str = redefault(TrainerSettings, "schedule", "linear")
+    warmup: float = redefault(TrainerSettings, "warmup", 0.1)
     checkpoint_every: int = setting(100, "gradient steps between checkpoints", low=1)
     device: str = setting("auto", "the device", choices=("auto", "cpu", "cuda"))
-    seed: int = setting(0, "the seed of weights, orders and dropout", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,6 @@
-"""Training of the two sentiment classifiers with scikit-learn, on the features of `classifier.py`.
+"""Training of linear classifiers with scikit-learn, on the features of `linear.py`.
+
+Their optimum is unique, and scikit-learn finds it, so the trainer of networks has no part in it.
 
 The judge has other training rows, other features and another model than `sentiment`.
 """
@@ -14,13 +16,14 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.errors import MissingExtra
-from loquent.metrics.sentiment.classifier import (
+from loquent.metrics.judges.linear import (
     WORD_BITS,
     CharacterNgrams,
     Classifier,
     Counts,
     Features,
     Floats,
+    Linear,
     WordNgrams,
     counted,
     weighted,
@@ -42,6 +45,16 @@ def train_sentiment(texts: Sequence[str], positive: Labels) -> Classifier:
         x, positive, sample_weight=_balanced(positive)
     )
     return Classifier(features, idf, fitted.coef_[0].astype(np.float64), 1.0, float(fitted.intercept_[0]))
+
+
+def train_thresholds(texts: Sequence[str], levels: NDArray[np.int64], labels: Sequence[str]) -> Linear:
+    """A classifier with ordered labels: a logistic regression for each level but the lowest.
+
+    Args:
+        levels: the level of each text; the sorted levels belong to the labels.
+    """
+    parts = tuple(train_sentiment(texts, levels >= level) for level in np.unique(levels)[1:])
+    return Linear(tuple(labels), parts)
 
 
 def train_judge(texts: Sequence[str], positive: Labels) -> Classifier:
@@ -149,5 +162,5 @@ def _sklearn() -> Any:
     try:
         from sklearn import linear_model
     except ImportError as error:
-        raise MissingExtra("training the sentiment classifier", "train") from error
+        raise MissingExtra("training a linear classifier", "train") from error
     return linear_model

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -9,15 +10,18 @@ import torch
 
 from helpers.library_dropout import LibraryDropout
 from loquent import pretrained
-from loquent.bench.preferences import checkpoint, losses, training
-from loquent.bench.preferences.measuring import Scored, quality
-from loquent.bench.preferences.pairs import Pair, Pairs
-from loquent.bench.preferences.settings import RewardModelSettings
+from loquent.bench.preferences import training
 from loquent.cli import main as cli
 from loquent.core.metric import Context, Samples
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.errors import AnotherRun, BadCheckpoint, BadModel, BadSetting
+from loquent.files.manifest import sealed
+from loquent.metrics.judges import checkpoint
+from loquent.metrics.judges.reward_models import losses
+from loquent.metrics.judges.reward_models.measuring import Scored, quality
+from loquent.metrics.judges.reward_models.pairs import Pair, Pairs
+from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.semantic.preference_model import preference_model
 from loquent.pretrained.forward import dropout
 
@@ -25,7 +29,7 @@ TINY = RewardModelSettings(
     layers=1, width=16, heads=2, vocabulary=300, epochs=6, minibatch=8, learning_rate=0.01, device="cpu"
 )
 WORDS = ("tree", "house", "river", "stone", "cloud", "lamp")
-FILES = ("model.safetensors", "reward.json", "config.json", "tokenizer.json")
+FILES = ("model.safetensors", "card.json", "config.json", "tokenizer.json")
 
 
 def likings(count=60):
@@ -216,6 +220,7 @@ def test_a_killed_training_continues_to_the_bit(tmp_path, trained, steps):
     assert done[0] == (9 if steps == 8 else 1)
     assert content(folder)[0] == content(trained.folder)[0]
     notes = [json.loads(content(one)[1]) for one in (folder, trained.folder)]
+    assert notes[0].pop("seal") != notes[1].pop("seal")
     assert notes[0].pop("settings") != notes[1].pop("settings")  # the interval of checkpoints alone
     assert notes[0] == notes[1]
     assert not (folder / checkpoint.FILE).exists()
@@ -244,27 +249,51 @@ def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tmp_path, 
 
 
 def test_folders_that_are_no_reward_models(tmp_path, trained):
-    def note(text):
-        (tmp_path / "reward.json").write_text(text)
-        return preference_model(Context(), path=str(tmp_path))
+    def written(content):
+        (tmp_path / "card.json").write_text(json.dumps(sealed(content)))
+        return preference_model(Context(), path=str(tmp_path), device="cpu")
 
     with pytest.raises(BadModel, match="name a folder that `loquent reward` wrote"):
         preference_model(Context(), path=str(tmp_path / "none"))
-    good = json.loads((trained.folder / "reward.json").read_text())
+    good = json.loads((trained.folder / "card.json").read_text())
     for change, message in (
         ({"objective": "other"}, "objective = 'other'; it must be one of bradley_terry, good_bad"),
         ({"mean": "0"}, "mean"),
         ({"include_prompt": 1}, "include_prompt"),
+        ({"kind": "layers"}, r"kind and format are 'layers' and 1; reward_model and 1 are needed"),
+        ({"format": 2}, "format"),
     ):
         with pytest.raises(BadModel, match=message):
-            note(json.dumps(good | change))
-    with pytest.raises(BadModel, match=r"reward.json"):
-        note("{")
+            written(good | change)
+    for text in ("{", json.dumps(good | {"mean": 3.0})):
+        (tmp_path / "card.json").write_text(text)
+        with pytest.raises(BadModel, match=r"card\.json"):
+            preference_model(Context(), path=str(tmp_path))
     for file in trained.folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    swapped = note(json.dumps(good | {"objective": "good_bad"}))
+    swapped = written(good | {"objective": "good_bad"})
     with pytest.raises(BadModel, match="has 1 outputs"):
         swapped(Samples(["x"], prompts=["p"], rows=[Row("r")]))
+    written(good)
+    (tmp_path / "report.html").unlink()  # no part of the model
+    whole = written(good)
+    assert whole(Samples(["x"], prompts=["p"], rows=[Row("r")])).corpus
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(BadModel, match=r"tokenizer\.json cannot be read: it is missing, or not what was"):
+        written(good)(Samples(["x"], prompts=["p"], rows=[Row("r")]))
+
+
+def test_a_folder_of_an_earlier_version_is_read(tmp_path, trained):
+    """It has `reward.json` and no hashes."""
+    folder = shutil.copytree(trained.folder, tmp_path / "model")
+    (folder / "card.json").rename(folder / "reward.json")
+    ours, theirs = (
+        preference_model(Context(), path=str(one), device="cpu") for one in (trained.folder, folder)
+    )
+    samples = Samples(["good tree", "a"], prompts=["p", "q"], rows=[Row("r")] * 2)
+    assert ours(samples) == theirs(samples)
+    with pytest.raises(BadSetting, match="holds a reward model already"):
+        training.train(likings(), TINY, folder)
 
 
 @pytest.mark.parametrize("shape", ["gpt2", "t5", "bart"])
