@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import Episode, Turn, from_json, to_json
-from loquent.core.fields import LEVELS
 from loquent.core.rollout.loop import replay
+from loquent.core.schema import LEVELS
 from loquent.core.values import Record
 from loquent.data.episodes import PARQUET, read, write
 from loquent.data.ranking import branch_pairs
