@@ -78,7 +78,7 @@ for _ in range(schema.LEVELS):
     ("change", "message"),
     [
         ({"name": None}, "name must be a text, got null"),
-        ({"name": "bad"}, "it: bad is no name"),
+        ({"name": "bad"}, "bad is no name"),
         ({"other": 1}, "it has an unknown field 'other'; known: name, rounds"),
         ({"rounds": {}}, "rounds must be a list [...], got {}"),
         ({"rounds": [3]}, "rounds[0] must be an object {...}, got 3"),

@@ -87,7 +87,9 @@ def load(
 def named(error: ValueError, place: str = "") -> str:
     """The message of a check's error with the name of the value in front; without a name it is "it"."""
     message = str(error)
-    return place + message if place else message[1:] if message.startswith(".") else f"it{message}"
+    if place or message[0] not in ".:":
+        return (place or "it") + message
+    return message.lstrip(".: ")
 
 
 def wrong(value: Any, allowed: str) -> ValueError:
@@ -102,7 +104,8 @@ def check_of(hint: Any, extra: bool = False) -> Check:
     if origin is Annotated and arguments[0] is Record:
         return _record_of(check_of(arguments[1], extra))
     if origin is Annotated:
-        return _both(check_of(arguments[0], extra), *arguments[1:])
+        first, further = check_of(arguments[0], extra), arguments[1]
+        return lambda value: further(first(value))
     if origin in (types.UnionType, typing.Union):
         return _any_of(arguments, extra)
     if origin is Literal:
@@ -125,9 +128,9 @@ def text(value: Any) -> str:
     raise wrong(value, NAMES[str])
 
 
-def filled(value: Any) -> str:
-    """A check for a text that is not blank."""
-    if isinstance(value, str) and value.strip():
+def filled(value: str) -> str:
+    """A further check for a text that is not blank: `Annotated[str, filled]`."""
+    if value.strip():
         return value
     raise wrong(value, "a text that is not empty")
 
@@ -179,16 +182,6 @@ def _choice(allowed: tuple[Any, ...]) -> Check:
         if isinstance(value, str | int) and (type(value), value) in known:
             return value
         raise wrong(value, f"one of {', '.join(map(str, allowed))}")
-
-    return check
-
-
-def _both(first: Check, *others: Check) -> Check:
-    def check(value: Any) -> Any:
-        value = first(value)
-        for other in others:
-            value = other(value)
-        return value
 
     return check
 
@@ -261,18 +254,13 @@ def _list_of(check: Check) -> Check:
 def _fixed(checks: list[Check]) -> Check:
     """A check for a list with one item for each check; returns a tuple."""
 
-    def check_items(value: Any) -> tuple[Any, ...]:
+    def check(value: Any) -> Any:
         if not isinstance(value, list | tuple) or len(value) != len(checks):
             raise wrong(value, f"a list of {len(checks)}")
-        items: list[Any] = []
-        try:
-            for check, item in zip(checks, value, strict=True):
-                items.append(check(item))
-        except ValueError as error:
-            raise ValueError(f"[{len(items)}]{error}") from None
-        return tuple(items)
+        own = iter(checks)
+        return _list_of(lambda item: next(own)(item))(value)
 
-    return check_items
+    return check
 
 
 def _object_of(cls: type, extra: bool) -> Check:
@@ -281,23 +269,22 @@ def _object_of(cls: type, extra: bool) -> Check:
     stored = [field for field in dataclasses.fields(cls) if field.init and field.compare]
     checks = {field.name: _bounded(check_of(hints[field.name], extra), field) for field in stored}
     missing = dataclasses.MISSING
-    required = [field.name for field in stored if field.default is field.default_factory is missing]
+    needed = [field.name for field in stored if field.default is field.default_factory is missing]
 
     def check(value: Any) -> Any:
         if not isinstance(value, dict):
             raise wrong(value, NAMES[dict])
+        if extra:
+            value = {name: value[name] for name in checks if name in value}
         fields, name = {}, ""
         try:
             for name, item in value.items():
-                if name in checks:
-                    fields[name] = checks[name](item)
-                elif not extra:
-                    raise KeyError
+                fields[name] = checks[name](item)
         except KeyError:
             raise ValueError(f" has an unknown field {name!r:.40}; known: {', '.join(checks)}") from None
         except ValueError as error:
             raise ValueError(f".{name}{error}") from None
-        for name in required:
+        for name in needed:
             if name not in fields:
                 raise ValueError(f" lacks the field {name!r}")
         try:

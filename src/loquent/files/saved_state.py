@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from loquent.core import schema
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadCheckpoint
 
@@ -20,45 +21,27 @@ def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0)
     Raises:
         BadCheckpoint: it is missing, not an integer, or outside its range.
     """
-    value = field(state, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise wrong(name, value, f"an integer from {least} to {most}")
-    return value
+    return int(_checked(state, name, schema.integer, f"an integer from {least} to {most}", least, most))
 
 
-def number(state: Mapping[str, Any], name: str, low: float = -math.inf, *, finite: bool = True) -> float:
-    """The number under a name, at least `low`; as a float.
-
-    Args:
-        finite: whether infinities are refused; NaN is always refused.
+def number(state: Mapping[str, Any], name: str, low: float = -math.inf) -> float:
+    """The finite number under a name, at least `low`; as a float.
 
     Raises:
         BadCheckpoint: it is missing, not a number, or outside its range.
     """
-    value = field(state, name)
-    try:
-        result = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-    except OverflowError:
-        result = math.nan
-    if math.isnan(result) or result < low or (finite and math.isinf(result)):
-        raise wrong(name, value, "a finite number" + ("" if low == -math.inf else f" of at least {low:g}"))
-    return result
+    allowed = "a finite number" + ("" if low == -math.inf else f" of at least {low:g}")
+    return float(_checked(state, name, schema.number, allowed, low))
 
 
 def flag(state: Mapping[str, Any], name: str) -> bool:
     """The boolean under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, bool):
-        raise wrong(name, value, "true or false")
-    return value
+    return bool(_checked(state, name, schema.flag, "true or false"))
 
 
 def text(state: Mapping[str, Any], name: str) -> str:
     """The string under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, str):
-        raise wrong(name, value, "a string")
-    return value
+    return str(_checked(state, name, schema.text, "a text"))
 
 
 def items(state: Mapping[str, Any], name: str) -> list[Any]:
@@ -89,6 +72,25 @@ def field(state: Mapping[str, Any], name: str) -> Any:
 def wrong(name: str, value: Any, allowed: str) -> BadCheckpoint:
     """The error of a field with a wrong value."""
     return BadCheckpoint(f"{name} = {shown(value)} in the saved state; it must be {allowed}")
+
+
+def _checked(
+    state: Mapping[str, Any],
+    name: str,
+    check: schema.Check,
+    allowed: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Any:
+    """The value under a name that passes a check and is from `low` to `high`."""
+    value = field(state, name)
+    try:
+        fits = isinstance(check(value), str) or low <= value <= high
+    except ValueError:
+        fits = False
+    if not fits:
+        raise wrong(name, value, allowed)
+    return value
 
 
 @contextmanager

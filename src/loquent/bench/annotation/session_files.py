@@ -9,11 +9,11 @@ from typing import Any
 
 from loquent.bench.annotation.forms import Annotation, Form
 from loquent.core.guards import json_files
+from loquent.core.guards.json_files import is_number
 from loquent.core.task import Row
 from loquent.core.values import frozen, plain
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, names
-from loquent.files.final_evaluation import is_number
 from loquent.files.run_folder import RunFolder
 
 
