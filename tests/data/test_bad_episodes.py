@@ -101,8 +101,8 @@ BAD = [
     ((*ANSWER, "text"), GONE, "turns[1] lacks the field 'text'"),
     ((*ANSWER, "seat"), False, "turns[1].seat must be a text, got false"),
     ((*ANSWER, "to"), [], "turns[1].to must be a text, got []"),
-    ((*ANSWER, "stopped"), "zz", "turns[1].stopped must be one of end, stop, length, forced, got 'zz'"),
-    ((*ANSWER, "stopped"), [], "turns[1].stopped must be one of end, stop, length, forced, got []"),
+    ((*ANSWER, "stopped"), "z", "turns[1].stopped must be one of 'end', 'stop', 'length', 'forced', got 'z'"),
+    ((*ANSWER, "stopped"), [], "turns[1].stopped must be one of 'end', 'stop', 'length', 'forced', got []"),
     ((*ANSWER, "tokens"), None, "turns[1] has an unknown field 'tokens'; known: seat"),
     ((*ANSWER, "rewards"), None, "turns[1].rewards must be an object {...}, got null"),
     *(

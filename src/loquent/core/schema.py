@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import sys
 import types
 import typing
@@ -176,12 +177,12 @@ def _null(value: Any) -> None:
 
 
 def _choice(allowed: tuple[Any, ...]) -> Check:
-    known = {(type(value), value) for value in allowed}
+    known, names = {(type(value), value) for value in allowed}, ", ".join(map(repr, allowed))
 
     def check(value: Any) -> Any:
         if isinstance(value, str | int) and (type(value), value) in known:
             return value
-        raise wrong(value, f"one of {', '.join(map(str, allowed))}")
+        raise wrong(value, f"one of {names}" if len(allowed) > 1 else names)
 
     return check
 
@@ -290,7 +291,8 @@ def _object_of(cls: type, extra: bool) -> Check:
         try:
             return cls(**fields)
         except ValueError as error:  # of its own __post_init__
-            raise ValueError(f": {error}") from None
+            message = re.sub(rf"^{cls.__name__}\.", ".", str(error))
+            raise ValueError(message if message[0] in ".[" else f": {message}") from None
 
     return check
 
