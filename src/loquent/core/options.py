@@ -203,13 +203,13 @@ def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) ->
         return fill(hint, node, name)
     if hint == Mapping[str, Node]:
         return node.mapping(name)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is tuple and dataclasses.is_dataclass(arguments[0]):
+    inner: Any = next(filter(dataclasses.is_dataclass, typing.get_args(hint)), None)
+    if inner and typing.get_origin(hint) is tuple:
         if not isinstance(node.value or [], list):
             raise BadSetting(f"{node.place}: {name} must be a list, got {node.bare()!r:.200}")
-        return tuple(fill(arguments[0], item, f"{name}[{i}]") for i, item in enumerate(node.value or []))
-    if origin is Mapping and dataclasses.is_dataclass(arguments[1]):
-        return {key: fill(arguments[1], item, f"{name}.{key}") for key, item in node.mapping(name).items()}
+        return tuple(fill(inner, item, f"{name}[{i}]") for i, item in enumerate(node.value or []))
+    if inner and typing.get_origin(hint) is Mapping:
+        return {key: fill(inner, item, f"{name}.{key}") for key, item in node.mapping(name).items()}
     types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     for option in types_:
         fits, value = _fits(node.plain(), option)

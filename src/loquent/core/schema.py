@@ -40,9 +40,9 @@ NAMES = {
     int: "an integer",
     float: "a finite number",
     bool: "true or false",
-    types.NoneType: "null",
     tuple: "a list [...]",
     dict: "an object {...}",
+    types.NoneType: "null",
 }
 
 
@@ -122,13 +122,6 @@ def check_of(hint: Any, extra: bool = False) -> Check:
     return LEAVES[hint]
 
 
-def text(value: Any) -> str:
-    """A check for a text."""
-    if isinstance(value, str):
-        return value
-    raise wrong(value, NAMES[str])
-
-
 def filled(value: str) -> str:
     """A further check for a text that is not blank: `Annotated[str, filled]`."""
     if value.strip():
@@ -136,25 +129,11 @@ def filled(value: str) -> str:
     raise wrong(value, "a text that is not empty")
 
 
-def integer(value: Any) -> int:
-    """A check for an integer; true and false are refused."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise wrong(value, NAMES[int])
-
-
 def number(value: Any) -> float:
     """A check for a finite number; true and false are refused."""
     if isinstance(value, float | int) and -LARGEST <= value <= LARGEST and not isinstance(value, bool):
         return value
     raise wrong(value, NAMES[float])
-
-
-def flag(value: Any) -> bool:
-    """A check for true or false."""
-    if isinstance(value, bool):
-        return value
-    raise wrong(value, NAMES[bool])
 
 
 def json_value(value: Any, levels: int = LEVELS) -> Any:
@@ -171,9 +150,13 @@ def json_value(value: Any, levels: int = LEVELS) -> Any:
     raise wrong(value, "a finite number, a text, true, false, null, a list or an object")
 
 
-def _null(value: Any) -> None:
-    if value is not None:
-        raise wrong(value, NAMES[types.NoneType])
+def _leaf(kind: type) -> Check:
+    def check(value: Any) -> Any:
+        if type(value) is kind:  # true and false are no integers
+            return value
+        raise wrong(value, NAMES[kind])
+
+    return check
 
 
 def _choice(allowed: tuple[Any, ...]) -> Check:
@@ -193,7 +176,8 @@ def _any_of(members: tuple[Any, ...], extra: bool) -> Check:
     for member in members:
         for kind in _kinds(member):
             checks.setdefault(kind, check_of(member, extra))
-    allowed = " or ".join(NAMES[_kinds(member)[0]] for member in members)
+    first = {_kinds(member)[0] for member in members}
+    allowed = " or ".join(name for kind, name in NAMES.items() if kind in first)
 
     def check(value: Any) -> Any:
         own = checks.get(type(value))
@@ -210,7 +194,7 @@ def _kinds(hint: Any) -> tuple[type, ...]:
     if origin is Annotated:
         return _kinds(arguments[0])
     if origin is Literal:
-        return tuple({type(value) for value in arguments})
+        return tuple(map(type, arguments))
     if hint is float:
         return float, int
     if origin is tuple:
@@ -313,11 +297,8 @@ def _bounded(check: Check, field: dataclasses.Field[Any]) -> Check:
 
 
 LEAVES: dict[Any, Check] = {
-    str: text,
-    int: integer,
+    **{kind: _leaf(kind) for kind in (str, int, bool, types.NoneType)},
     float: number,
-    bool: flag,
-    types.NoneType: _null,
     Record: _record_of(json_value),
     Any: lambda value: value,
 }

@@ -21,7 +21,7 @@ def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0)
     Raises:
         BadCheckpoint: it is missing, not an integer, or outside its range.
     """
-    return int(_checked(state, name, schema.integer, f"an integer from {least} to {most}", least, most))
+    return int(_checked(state, name, int, f"an integer from {least} to {most}", least, most))
 
 
 def number(state: Mapping[str, Any], name: str, low: float = -math.inf) -> float:
@@ -31,17 +31,17 @@ def number(state: Mapping[str, Any], name: str, low: float = -math.inf) -> float
         BadCheckpoint: it is missing, not a number, or outside its range.
     """
     allowed = "a finite number" + ("" if low == -math.inf else f" of at least {low:g}")
-    return float(_checked(state, name, schema.number, allowed, low))
+    return float(_checked(state, name, float, allowed, low))
 
 
 def flag(state: Mapping[str, Any], name: str) -> bool:
     """The boolean under a name; BadCheckpoint for any other value."""
-    return bool(_checked(state, name, schema.flag, "true or false"))
+    return bool(_checked(state, name, bool, "true or false"))
 
 
 def text(state: Mapping[str, Any], name: str) -> str:
     """The string under a name; BadCheckpoint for any other value."""
-    return str(_checked(state, name, schema.text, "a text"))
+    return str(_checked(state, name, str, "a text"))
 
 
 def items(state: Mapping[str, Any], name: str) -> list[Any]:
@@ -77,15 +77,15 @@ def wrong(name: str, value: Any, allowed: str) -> BadCheckpoint:
 def _checked(
     state: Mapping[str, Any],
     name: str,
-    check: schema.Check,
+    kind: type,
     allowed: str,
     low: float = -math.inf,
     high: float = math.inf,
 ) -> Any:
-    """The value under a name that passes a check and is from `low` to `high`."""
+    """The value under a name of a type and from `low` to `high`."""
     value = field(state, name)
     try:
-        fits = isinstance(check(value), str) or low <= value <= high
+        fits = isinstance(schema.check_of(kind)(value), str) or low <= value <= high
     except ValueError:
         fits = False
     if not fits:

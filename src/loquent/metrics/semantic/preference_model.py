@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from loquent.core.guards import json_files
+from loquent.core import schema
 from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.errors import BadCheckpoint, BadModel, BadSetting
-from loquent.files import saved_state
+from loquent.errors import BadModel, BadSetting
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
 from loquent.metrics.text import judged
@@ -39,7 +38,7 @@ class PreferenceModelOptions(ModelOptions):
 class Note:
     """What the folder of a reward model says: the objective, whether it reads prompts, and the mean of r."""
 
-    objective: str
+    objective: Literal["bradley_terry", "good_bad"]
     include_prompt: bool
     mean: float
 
@@ -90,18 +89,7 @@ def preference_model(context: Context, options: PreferenceModelOptions) -> Prefe
 
 def read_note(folder: Path) -> Note:
     """The note of a folder; BadModel if it has none, or another program's."""
-    state = json_files.load_object(folder / NOTE, ADVICE, error=BadModel)
-    try:
-        objective = saved_state.text(state, "objective")
-        mean = saved_state.number(state, "mean")
-        note = Note(objective, saved_state.flag(state, "include_prompt"), mean)
-    except BadCheckpoint as error:
-        raise BadModel(f"{folder / NOTE}: {error}; {ADVICE}") from error
-    if objective not in LABELS:
-        raise BadModel(
-            f"{folder / NOTE}: objective = {objective!r:.40}; it must be one of {', '.join(LABELS)}"
-        )
-    return note
+    return schema.load(Note, folder / NOTE, ADVICE, error=BadModel, extra=True)
 
 
 def check_form(path: str, include_prompt: bool) -> None:
