@@ -58,7 +58,8 @@ def read(cls: type[T], value: Any, place: str = "", *, extra: bool = False) -> T
     """
     hint: Any = cls
     try:
-        return typing.cast(T, check_of(hint, extra)(value))
+        found: T = check_of(hint, extra)(value)
+        return found
     except ValueError as error:
         raise ValueError(named(error, place)) from None
 
@@ -148,6 +149,12 @@ def json_value(value: Any, levels: int = LEVELS) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     raise wrong(value, "a finite number, a text, true, false, null, a list or an object")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise wrong(value, NAMES[str])
 
 
 def _leaf(kind: type) -> Check:
@@ -269,11 +276,13 @@ def _object_of(cls: type, extra: bool) -> Check:
             raise ValueError(f" has an unknown field {name!r:.40}; known: {', '.join(checks)}") from None
         except ValueError as error:
             raise ValueError(f".{name}{error}") from None
-        for name in needed:
-            if name not in fields:
-                raise ValueError(f" lacks the field {name!r}")
         try:
             return cls(**fields)
+        except TypeError:
+            for name in needed:
+                if name not in fields:
+                    raise ValueError(f" lacks the field {name!r}") from None
+            raise
         except ValueError as error:  # of its own __post_init__
             message = re.sub(rf"^{cls.__name__}\.", ".", str(error))
             raise ValueError(message if message[0] in ".[" else f": {message}") from None
@@ -297,7 +306,8 @@ def _bounded(check: Check, field: dataclasses.Field[Any]) -> Check:
 
 
 LEAVES: dict[Any, Check] = {
-    **{kind: _leaf(kind) for kind in (str, int, bool, types.NoneType)},
+    **{kind: _leaf(kind) for kind in (int, bool, types.NoneType)},
+    str: _text,  # written out, as most values are texts
     float: number,
     Record: _record_of(json_value),
     Any: lambda value: value,
