@@ -123,7 +123,9 @@ def read_wordnet(folder, make=hostile_zip):
 
 
 def read_classifier(folder, make=hostile_zip):
-    (folder / "classifier.json").write_text('{"kind": "character n-grams", "bits": 4}')
+    (folder / "classifier.json").write_text(
+        '{"kind": "character n-grams", "bits": 4, "slope": 1, "intercept": 0}'
+    )
     make(folder / "arrays.npz", ["idf.npy", "weights.npy"])
     Classifier.load(folder)
 

@@ -91,6 +91,15 @@ def test_a_torn_cache_is_made_anew(make, context):
     assert not list(context.cache.rglob("aside-*"))
 
 
+@pytest.mark.parametrize("change", [{"vocabulary": 5}, {"slope": None}, {"bits": 10**9}, {"kind": ["x"]}])
+def test_a_head_of_another_form_is_an_error_of_a_file(context, change):
+    sentiment(context)
+    (path,) = context.cache.rglob("classifier.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
+        Classifier.load(path.parent)
+
+
 def test_no_pickle_is_read(context):
     make_it = sentiment(context)
     (path,) = context.cache.rglob("arrays.npz")

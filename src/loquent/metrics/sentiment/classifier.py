@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core import schema
 from loquent.core.guards import json_files, opening
+from loquent.core.settings import setting
 from loquent.metrics.text import words
 
 Ints = NDArray[np.int64]
@@ -118,6 +120,17 @@ class CharacterNgrams:
 Features = WordNgrams | CharacterNgrams
 
 
+@dataclass(frozen=True)
+class _Head:
+    """What `classifier.json` holds beside the arrays."""
+
+    kind: Literal["word n-grams", "character n-grams"]
+    slope: float
+    intercept: float
+    vocabulary: tuple[str, ...] = ()
+    bits: int = setting(18, low=1, high=32)
+
+
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """P(positive) = logistic(slope * w.x + intercept) for a text with the tf-idf vector x.
@@ -158,23 +171,17 @@ class Classifier:
         Raises:
             OSError, ValueError, KeyError: a file is missing, damaged or something else.
         """
-        head = json_files.loads(opening.whole(folder / "classifier.json"))
+        head = schema.read(_Head, json_files.loads(opening.whole(folder / "classifier.json")))
         arrays = opening.arrays(folder / "arrays.npz")
-        features: Features
-        if head["kind"] == WordNgrams.kind:
-            features = WordNgrams({word: i for i, word in enumerate(head["vocabulary"], 1)}, arrays["codes"])
-        elif head["kind"] == CharacterNgrams.kind:
-            features = CharacterNgrams(head["bits"])
-        else:
-            raise ValueError(f"{folder}: unknown kind of classifier {head['kind']!r}")
+        features: Features = CharacterNgrams(head.bits)
+        if head.kind == WordNgrams.kind:
+            features = WordNgrams({word: i for i, word in enumerate(head.vocabulary, 1)}, arrays["codes"])
         if not len(features) == len(arrays["idf"]) == len(arrays["weights"]):
             raise ValueError(
                 f"{folder}: {len(features)} features, {len(arrays['idf'])} idf and "
                 f"{len(arrays['weights'])} weights"
             )
-        return Classifier(
-            features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"])
-        )
+        return Classifier(features, arrays["idf"], arrays["weights"], head.slope, head.intercept)
 
 
 def weighted(counts: Counts, idf: Floats, texts: int) -> Floats:
