@@ -151,12 +151,6 @@ def json_value(value: Any, levels: int = LEVELS) -> Any:
     raise wrong(value, "a finite number, a text, true, false, null, a list or an object")
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise wrong(value, NAMES[str])
-
-
 def _leaf(kind: type) -> Check:
     def check(value: Any) -> Any:
         if type(value) is kind:  # true and false are no integers
@@ -306,8 +300,7 @@ def _bounded(check: Check, field: dataclasses.Field[Any]) -> Check:
 
 
 LEAVES: dict[Any, Check] = {
-    **{kind: _leaf(kind) for kind in (int, bool, types.NoneType)},
-    str: _text,  # written out, as most values are texts
+    **{kind: _leaf(kind) for kind in (str, int, bool, types.NoneType)},
     float: number,
     Record: _record_of(json_value),
     Any: lambda value: value,

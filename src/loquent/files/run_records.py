@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core import schema
-from loquent.core.guards import json_files
 from loquent.errors import Damaged
 from loquent.files import manifest, names
 from loquent.files.records import FileRecord, Fingerprint, check
@@ -55,14 +54,11 @@ class Records:
         """
         manifest.check(checkpoint, (names.LOGS,))
         path = checkpoint / names.LOGS
-        content, files = json_files.load_object(path, error=Damaged), {}
-        for name, record in content.items():
+        form: Any = Mapping[str, Fingerprint]
+        files = schema.load(form, path, error=Damaged)
+        for name in files:
             if not _is_of_a_run(name):
                 raise Damaged(f"{path} is torn at {name!r:.80}: it must be a file of a run")
-            try:
-                files[name] = schema.read(Fingerprint, record, name)
-            except ValueError as error:
-                raise Damaged(f"{path} is torn: {error}") from None
         return cls(folder, files)
 
     def __bool__(self) -> bool:

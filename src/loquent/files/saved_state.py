@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from loquent.core import schema
 from loquent.core.guards.json_files import shown
 from loquent.errors import BadCheckpoint
 
 # the largest counter: above it floats, and so the JSON of other programs, cannot represent every integer
 MOST = 2**53
+LARGEST = sys.float_info.max
 
 
 def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0) -> int:
@@ -24,14 +24,14 @@ def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0)
     return int(_checked(state, name, int, f"an integer from {least} to {most}", least, most))
 
 
-def number(state: Mapping[str, Any], name: str, low: float = -math.inf) -> float:
+def number(state: Mapping[str, Any], name: str, low: float = -LARGEST) -> float:
     """The finite number under a name, at least `low`; as a float.
 
     Raises:
         BadCheckpoint: it is missing, not a number, or outside its range.
     """
-    allowed = "a finite number" + ("" if low == -math.inf else f" of at least {low:g}")
-    return float(_checked(state, name, float, allowed, low))
+    allowed = "a finite number" + ("" if low == -LARGEST else f" of at least {low:g}")
+    return float(_checked(state, name, (int, float), allowed, low))
 
 
 def flag(state: Mapping[str, Any], name: str) -> bool:
@@ -46,18 +46,13 @@ def text(state: Mapping[str, Any], name: str) -> str:
 
 def items(state: Mapping[str, Any], name: str) -> list[Any]:
     """The list under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, list | tuple):
-        raise wrong(name, value, "a list")
-    return list(value)
+    return list(_checked(state, name, (list, tuple), "a list"))
 
 
 def part(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The object under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, Mapping):
-        raise wrong(name, value, "an object")
-    return value
+    found: Mapping[str, Any] = _checked(state, name, Mapping, "an object")
+    return found
 
 
 def field(state: Mapping[str, Any], name: str) -> Any:
@@ -75,21 +70,13 @@ def wrong(name: str, value: Any, allowed: str) -> BadCheckpoint:
 
 
 def _checked(
-    state: Mapping[str, Any],
-    name: str,
-    kind: type,
-    allowed: str,
-    low: float = -math.inf,
-    high: float = math.inf,
+    state: Mapping[str, Any], name: str, kinds: Any, right: str, low: float = -LARGEST, high: float = LARGEST
 ) -> Any:
-    """The value under a name of a type and from `low` to `high`."""
+    """The value under a name, of these types and, if it is a number, from `low` to `high`."""
     value = field(state, name)
-    try:
-        fits = isinstance(schema.check_of(kind)(value), str) or low <= value <= high
-    except ValueError:
-        fits = False
-    if not fits:
-        raise wrong(name, value, allowed)
+    fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
+    if not fits or (isinstance(value, int | float) and not low <= value <= high):
+        raise wrong(name, value, right)
     return value
 
 
