@@ -21,7 +21,7 @@ LIMITS = {
     "agents": 896,
     "algorithms": 4_747,
     "bench": 6_378,
-    "cli": 3_719,
+    "cli": 3_474,
     "core": 3_659,
     "corpora": 1_646,
     "data": 3_312,
