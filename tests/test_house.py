@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def modules(house):
     return found
 
 
+@cache
 def imports(house):
     """Module -> the modules of the package that it imports anywhere: inside functions and under TYPE_CHECKING
     too.

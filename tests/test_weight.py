@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
-SHARE_OF_TESTS = 0.95
+SHARE_OF_TESTS = 0.96  # 0.953 after the options of commands; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_173,
