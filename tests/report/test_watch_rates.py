@@ -9,7 +9,6 @@ import watch_study
 from watch_study import History, rates
 
 from loquent.report import watch
-from loquent.report.ceiling import ceiling
 from loquent.report.divergence import diverging
 from loquent.training import recipes
 
@@ -133,22 +132,3 @@ def test_a_saturated_return_need_not_rise(proxy, top, speaks):
     found = diverging(UPDATES, proxy, {"x": FALLING}, {"x": True}, top=top)
     assert bool(found) is speaks
     assert all(fall.saturated for fall in found)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "most"),
-    [
-        ({"sentiment": 1.0}, 1.0),
-        ({"sentiment": {"weight": 2.0, "include_prompt": False}, "repetition": 1.0}, 2.0),
-        ({"praise": {"of": "lexicon", "weight": 0.2}, "judge": {"weight": -1.0}}, 0.2),
-        ({"x": {"of": "bert_score", "weight": 0.5, "clip": [0.0, 0.6]}}, 0.3),
-        ({"bert_score": 1.0}, None),
-        ({"repetition": -1.0}, None),
-        ({"sentiment": {"weight": 1.0, "potential": True}}, None),
-        ({"x": {"of": "watch", "key": "watch/words"}}, None),
-        ({"bert_score": 0.0}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_the_greatest_return_of_a_recipe(rewards, most):
-    assert ceiling({"rewards": rewards}) == (most if most is None else pytest.approx(most))

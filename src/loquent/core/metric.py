@@ -106,22 +106,17 @@ class Traits:
     range: Range = EVERYTHING  # the least and the greatest score; infinite where open or unknown
     ranges: Mapping[str, Range] = field(default_factory=dict)  # `range` per key, when keys differ in it
     together: bool = False  # whether a sample's score depends on the other samples of the call
+    needs: tuple[str, ...] = ()  # the fields of a row without which it has no score
     reads: str = "answer"  # what it scores: "answer", or the whole "episode"
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
+    # by key, the reward that is the score with the opposite sign, up to a constant: its name and options
+    penalties: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def traits(metric: Any) -> Traits:
     """The traits of a metric: its declared attributes, and defaults for the others."""
-    default = Traits()
-    return Traits(
-        keys=tuple(getattr(metric, "keys", default.keys)),
-        directions=getattr(metric, "directions", default.directions),
-        range=getattr(metric, "range", default.range),
-        ranges=getattr(metric, "ranges", default.ranges),
-        together=bool(getattr(metric, "together", default.together)),
-        reads=str(getattr(metric, "reads", default.reads)),
-        corpus_only=tuple(getattr(metric, "corpus_only", default.corpus_only)),
-    )
+    defaults = vars(Traits())
+    return Traits(**{name: getattr(metric, name, default) for name, default in defaults.items()})
 
 
 def range_of(metric: Any, key: str) -> Range:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from loquent.files.records import FileRecord, check, is_record
 
 FILES = "files"  # the key of the records of files: of the episodes
 SAMPLES = "samples"  # the key of the scores per episode
+REWARDED = "rewarded"  # the key of the keys of metrics that a reward pays for
+RANGES = "ranges"  # the key of the least and the greatest possible values
 NO_ROWS = (
     "on an unknown number of rows (an earlier version wrote this evaluation; its errors count episodes on "
     "one row as independent, so evaluate again before you rely on them)"
@@ -82,11 +85,31 @@ def read(folder: Path) -> dict[str, Any]:
         for key, value in evaluation[name].items():
             if not (value is None or is_number(value)):
                 raise _torn(folder, f"{name}.{key:.80}", value, "it must be a finite number or null; ")
-    for name, kinds in (("higher_is_better", bool | None), ("owners", str)):
+    checks: dict[str, Callable[[Any], bool]] = {
+        "higher_is_better": lambda up: isinstance(up, bool | None),
+        "owners": lambda name: isinstance(name, str),
+        RANGES: _is_range,
+    }
+    for name, check_value in checks.items():
         section = evaluation.get(name, {})
-        if not isinstance(section, dict) or not all(isinstance(value, kinds) for value in section.values()):
+        if not isinstance(section, dict) or not all(map(check_value, section.values())):
             raise _torn(folder, name, section)
+    inside = evaluation.get(REWARDED, [])
+    if not isinstance(inside, list) or not all(isinstance(key, str) for key in inside):
+        raise _torn(folder, REWARDED, inside)
     return evaluation
+
+
+def ranges_as_json(ranges: Mapping[str, tuple[float, float]]) -> dict[str, list[float | None]]:
+    """Ranges by key as JSON: an open end is null, and a range with two open ends is left out."""
+    finite = {key: [end if math.isfinite(end) else None for end in ends] for key, ends in ranges.items()}
+    return {key: ends for key, ends in finite.items() if ends != [None, None]}
+
+
+def range_of(evaluation: Mapping[str, Any], key: str) -> tuple[float, float]:
+    """The recorded range of a value; infinite where it is open, or unknown as in earlier versions."""
+    low, high = evaluation.get(RANGES, {}).get(key, (None, None))
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def samples(folder: Path) -> dict[str, list[float | None]]:
@@ -149,6 +172,11 @@ def heading(evaluation: Mapping[str, Any]) -> str:
 def is_number(value: Any) -> bool:
     """Whether a JSON value is a number that is finite as a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
+
+
+def _is_range(ends: Any) -> bool:
+    is_pair = isinstance(ends, list) and len(ends) == 2
+    return is_pair and all(end is None or is_number(end) for end in ends)
 
 
 def _opened(folder: Path) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_type_hints
 
 from loquent.core import registry
-from loquent.core.metric import Context, Metric
+from loquent.core.metric import EVERYTHING, SHARES, Context, Metric, Range
+from loquent.data import outcomes
 from loquent.errors import BadSetting
 
 ALLOWED = (
@@ -29,6 +31,33 @@ def is_factory(thing: Any) -> bool:
         return next(iter(inspect.signature(thing).parameters), "") == "context"
     except (TypeError, ValueError):
         return False
+
+
+def declared(name: str, trait: str, default: Any) -> Any:
+    """A trait that the class of a registered metric declares; the default if it depends on the options.
+
+    No metric is built. The class is the one that the metric's factory says it returns.
+    """
+    factory = registry.find("metric", name)
+    made = factory if isinstance(factory, type) else get_type_hints(factory).get("return")
+    value = getattr(made, trait, default)
+    return default if isinstance(value, property) else value
+
+
+def declared_range(key: str) -> Range:
+    """The range of an evaluated value by its key: a share of episodes, or a value of a registered metric.
+
+    It is infinite if the key begins with no name of a metric.
+    """
+    if outcomes.is_share(key):
+        return SHARES
+    names = [name for name in registry.names("metric") if f"{key}/".startswith((f"{name}/", f"{name}-"))]
+    if not names:
+        return EVERYTHING
+    name = max(names, key=len)
+    whole: Range = declared(name, "range", EVERYTHING)
+    own: Mapping[str, Range] = declared(name, "ranges", {})
+    return own.get(key, whole)
 
 
 def make(name: str, context: Context, options: dict[str, Any]) -> Metric:

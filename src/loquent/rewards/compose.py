@@ -21,9 +21,10 @@ from typing import Any
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
-from loquent.core.metric import Context, Metric, Samples, traits
-from loquent.core.task import Row
+from loquent.core.metric import EVERYTHING, Context, Metric, Range, Samples, traits
+from loquent.core.task import Row, TaskSpec
 from loquent.core.values import Record, frozen
+from loquent.data.outcomes import PRESENT, REWARD
 from loquent.errors import BadReward, BadSetting, UnknownName
 from loquent.metrics.making import is_factory, make
 from loquent.rewards import shaping
@@ -88,6 +89,24 @@ def weights(settings: Mapping[str, Any], own: Record) -> Record:
         for name, value in settings.items()
     }
     return Record({name: _weight(value, name) for name, value in chosen.items()})
+
+
+def ranges(terms: Sequence[AnyTerm], weights: Record, spec: TaskSpec) -> dict[str, Range]:
+    """The least and the greatest sum of each weighted reward of an episode, and of `return`.
+
+    Where a term does not apply, its reward counts as 0. A range is infinite where it is open or unknown.
+    """
+    own = {name: spec.ranges.get(REWARD + name, EVERYTHING) for name in weights}
+    own |= {term.name: term.range for term in terms if isinstance(term, Term)}
+    counted = {name: (min(low, 0.0), max(high, 0.0)) for name, (low, high) in own.items()}
+    parts = [sorted(weight * end for end in counted[name]) for name, weight in weights.items() if weight]
+    sums = (math.fsum(low for low, _ in parts), math.fsum(high for _, high in parts))
+    whole = spec.return_range if not terms and weights == spec.rewards else None
+    return {
+        "return": whole or sums,
+        **{REWARD + name: ends for name, ends in counted.items()},
+        **{PRESENT + name: ends for name, ends in own.items()},
+    }
 
 
 def apply(

@@ -13,7 +13,7 @@ from typing import Any
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
 from loquent.core.guards.json_files import shown
-from loquent.core.metric import Context, Measured, Metric, Samples, traits
+from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -41,6 +41,15 @@ class Term:
     def together(self) -> bool:
         """Whether the score of an episode depends on the episodes scored with it."""
         return traits(self.metric).together
+
+    @property
+    def range(self) -> Range:
+        """The least and the greatest reward of an episode, clipped; infinite where open or unknown."""
+        if self.counting.potential:
+            return EVERYTHING
+        low, high = range_of(self.metric, self.key or key_of(self.metric))
+        least, most = self.counting.clip or EVERYTHING
+        return max(low, least), min(high, most)
 
     def score(self, samples: Samples) -> Scores:
         """One finite number per sample, or None where the term does not apply; the metric is called once.
@@ -159,6 +168,12 @@ def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
     if options.per == "token":
         return TokenFunction(function)
     return function if isinstance(function, FunctionMetric) else FunctionMetric(function, options.function)
+
+
+def key_of(metric: Metric) -> str:
+    """The key that a term without a key scores by: the metric's only key, or its name."""
+    keys = traits(metric).keys
+    return keys[0] if len(keys) == 1 else metric.name
 
 
 def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:

@@ -11,7 +11,7 @@ from typing import Any
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
-from loquent.core.metric import Measured, Metric, Scores
+from loquent.core.metric import Measured, Metric, Range, Scores
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
@@ -22,7 +22,7 @@ from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.rewards import compose
 from loquent.statistics.tables import Table, safe
-from loquent.training.metrics import same_key
+from loquent.training.metrics import ranges, same_key
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +34,7 @@ class Evaluation:
         new evidence. With a single row, or if all episodes agree, there is none.
     n: the number of episodes; `rows` is the number of different rows.
     decoding: how the agent chose its answers (`core.agent.decoding_text`).
+    ranges: by key, the least and the greatest possible value.
     samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
         it does not apply.
     """
@@ -43,6 +44,7 @@ class Evaluation:
     n: int
     values: dict[str, float]
     errors: dict[str, float] = field(default_factory=dict)
+    ranges: dict[str, Range] = field(default_factory=dict)
     samples: Scores = field(default_factory=dict)
     episodes: tuple[Episode, ...] = ()
     decoding: str = ""
@@ -81,6 +83,7 @@ class Evaluation:
             "decoding": self.decoding,
             "values": self.values,
             "errors": self.errors,
+            final_evaluation.RANGES: final_evaluation.ranges_as_json(self.ranges),
         }
 
 
@@ -127,7 +130,11 @@ def evaluate_agent(
     samples = {
         key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
     }
-    return Evaluation(task.identity, split, len(played), values, errors, samples, tuple(played), decoding)
+    ends = compose.ranges(terms, weights, task.spec) | ranges(metrics, task.spec, values)
+    possible = {key: ends[key] for key in values if key in ends}
+    return Evaluation(
+        task.identity, split, len(played), values, errors, possible, samples, tuple(played), decoding
+    )
 
 
 def evaluation_seed(seed: int) -> int:
