@@ -10,9 +10,10 @@ from loquent.core import registry
 from loquent.core.metric import EVERYTHING, SHARES, Context, Metric, Range
 from loquent.data import outcomes
 from loquent.errors import BadSetting
+from loquent.metrics.function import of_function
 
 ALLOWED = (
-    "name a function with the decorator loquent.metrics.function.metric, or a class or function that makes a "
+    "name a function of an answer, a turn or an episode, or a class or function that makes a "
     "loquent.core.metric.Metric of a `context`"
 )
 
@@ -60,20 +61,20 @@ def declared_range(key: str) -> Range:
     return own.get(key, whole)
 
 
-def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
-    """The metric of a registered name, or of "module:Name".
+def make(name: str, context: Context, options: dict[str, Any], kind: str = "metric") -> Metric:
+    """The metric of a registered name, or of "module:Name": a factory's, or that of a plain function.
+
+    Args:
+        kind: "reward" for a registered name of a reward, which may make a `rewards.terms.TokenFunction`.
 
     Raises:
         BadSetting: "module:Name" does not make a metric, or does not take these options.
     """
-    factory = registry.resolve("metric", name)
-    if ":" not in name:
-        metric: Metric = factory(context, **options)
-        return metric
-    if isinstance(factory, Metric) and not isinstance(factory, type):
+    factory = registry.resolve(kind, name)
+    if callable(factory) and not is_factory(factory):
         if options:
             raise BadSetting(f"the metric {name} is a function, which takes no option {', '.join(options)}")
-        return factory
+        return factory if isinstance(factory, Metric) else of_function(factory)
     if not is_factory(factory) or not registry.accepts(factory, context, **options):
         if is_factory(factory) and registry.accepts(factory, context):
             refused = [
@@ -83,8 +84,8 @@ def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
             raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
         what = f"{name!r} names {factory!r:.80}, which makes no metric"
         raise BadSetting(f"{what}; {ALLOWED}")
-    metric = factory(context, **options)
-    if not isinstance(metric, Metric):
+    metric: Metric = factory(context, **options)
+    if ":" in name and not isinstance(metric, Metric):
         what = f"{name} made {metric!r:.80}, which is no metric"
         raise BadSetting(f"{what}; it must be callable and have `name`, `version` and `higher_is_better`")
     return metric

@@ -41,12 +41,14 @@ def rewarded(
     terms: Iterable[Any],
     metrics: Mapping[str, Any],
     built: Sequence[Metric],
+    values: Iterable[str] = (),
 ) -> list[str]:
     """The keys of metrics whose scores a reward pays for.
 
     Args:
         rewards: the recipe's rewards, and `terms` what `compose.build` made of them.
         metrics: the recipe's metrics, and `built` what `build_metrics` made of them, in this order.
+        values: the keys that were measured. A metric that declares no keys has those with its name.
     """
     inside = [
         quantity("reward", term.name, rewards[term.name], term.key, term.metric)
@@ -56,7 +58,8 @@ def rewarded(
     keys = []
     for (name, options), metric in zip(metrics.items(), built, strict=True):
         of = dict(options or {}).get("of", name)
-        for key in traits(metric).keys or (metric.name,):
+        begin = f"{metric.name}/"
+        for key in traits(metric).keys or [key for key in values if f"{key}/".startswith(begin)]:
             bare = key if of == name else key.removeprefix(f"{name}/")
             score = quantity("metric", name, options, bare, metric, key)
             if any(score.part_of(reward) for reward in inside):

@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
-from loquent.core.metric import Measured, Metric, Range, Scores
+from loquent.core.metric import Measured, Metric, Range, Scores, traits
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
@@ -20,6 +21,8 @@ from loquent.data import outcomes
 from loquent.data.groups import Groups
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
+from loquent.metrics.pairs import with_means
+from loquent.metrics.scoring import finite
 from loquent.rewards import compose
 from loquent.statistics.tables import Table, safe
 from loquent.training.metrics import ranges, same_key
@@ -189,11 +192,15 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
     KEY; the mean is over these.
     """
-    samples = compose.samples_of(episodes, [rows[episode.row] for episode in episodes])
+    own = [rows[episode.row] for episode in episodes]
+    samples = compose.samples_of(episodes, own)
     values: dict[str, float] = {}
     columns: Scores = {}
     for metric in metrics:
-        measured = metric(samples)
+        if traits(metric).reads == "turn":
+            measured = _summed(finite(metric.name, metric, compose.turns_of(episodes, own)), episodes)
+        else:
+            measured = finite(metric.name, metric, samples)
         corpus = measured.corpus
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
@@ -202,6 +209,17 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
     return Measured(columns, values)
+
+
+def _summed(measured: Measured, episodes: Sequence[Episode]) -> Measured:
+    """Scores of answers as scores of episodes: the sum over an episode's answers that have one."""
+    columns: Scores = {}
+    for key, column in measured.samples.items():
+        scores = iter(column)
+        own = [list(islice(scores, len(episode.answers()))) for episode in episodes]
+        present = [[score for score in answers if score is not None] for answers in own]
+        columns[key] = [math.fsum(answers) if answers else None for answers in present]
+    return with_means(columns)
 
 
 def _written(value: float | None, digits: int) -> str:

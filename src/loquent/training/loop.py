@@ -88,7 +88,13 @@ class TrainingLoop:
             **evaluation.as_json(),
             "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values),
             "owners": owners(self.recipe.metrics, trainer.metrics, evaluation.values),
-            REWARDED: rewarded(self.recipe.rewards, trainer.terms, self.recipe.metrics, trainer.metrics),
+            REWARDED: rewarded(
+                self.recipe.rewards,
+                trainer.terms,
+                self.recipe.metrics,
+                trainer.metrics,
+                tuple(evaluation.values),
+            ),
         }
         self.folder.write_evaluation(content, evaluation.episodes, evaluation.samples)
 
