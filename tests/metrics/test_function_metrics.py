@@ -38,6 +38,9 @@ def plain(samples):
 
 NUMBER = 3
 
+def batch(texts):
+    return [2.0] * len(texts)
+
 def factory(context, scale=1.0):
     return words
 
@@ -101,7 +104,7 @@ def test_a_decorated_function_is_a_metric(module):
     assert make(f"{module}:factory", Context(), {"scale": 2.0}) is words
     with pytest.raises(BadSetting, match="own_functions:words is a function, which takes no option scale"):
         make(f"{module}:words", Context(), {"scale": 2})
-    for name in ("NUMBER", "one"):
+    for name in ("NUMBER", "one", "batch"):
         with pytest.raises(BadSetting, match="no metric"):
             make(f"{module}:{name}", Context(), {})
     plain = make(f"{module}:plain", Context(), {})
@@ -113,11 +116,13 @@ def test_a_decorated_function_is_a_metric(module):
 
 
 def test_it_is_a_reward_and_may_read_the_whole_episode(module):
-    settings = {name: {"of": f"{module}:{name}", "weight": 2.0} for name in ("words", "turns", "plain")}
+    settings = {
+        name: {"of": f"{module}:{name}", "weight": 2.0} for name in ("words", "turns", "plain", "batch")
+    }
     terms, weights = compose.build(settings, Context())
     [scored] = compose.apply(terms, [episode("one", "two words")], ROWS)
-    assert scored.turns[-1].rewards == Record(words=2.0, turns=2.0, plain=1.0)
-    assert scored.total(weights) == 10.0
+    assert scored.turns[-1].rewards == Record(words=2.0, turns=2.0, plain=1.0, batch=2.0)
+    assert scored.total(weights) == 14.0
     assert traits(terms[1].metric).reads == "episode"
     assert not isinstance(terms[1].metric, Cached)
     with pytest.raises(BadSetting, match="cannot score parts of an answer: it reads whole episodes"):

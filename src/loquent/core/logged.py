@@ -94,8 +94,8 @@ LOGGED = {
     "rollout/reward/*": Logged(
         "reward per episode",
         "mean, over all collected episodes, of the unweighted sum of one reward; an episode without "
-        "this reward counts as 0; NAME/raw: the raw score of a reward that is normalised or shaped; NAME/PART: "
-        "a part of a function's score",
+        "this reward counts as 0; NAME/raw: the raw score of a reward that is normalised or shaped; "
+        "NAME/PART: a part of a function's score",
     ),
     "rollout/reward_where_present/*": Logged(
         "reward per episode",

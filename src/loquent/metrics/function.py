@@ -8,8 +8,8 @@ A function says by the names of its parameters what it reads, and is called for 
 
 A function with `turn` is called for each answer of the learning seat; the score of an episode is the sum over
 its answers. A function returns a number, None where it does not apply, or its parts by name, {"part": 1.0}:
-their sum is the score, and each part has the key NAME/PART. A function of anything else is called once, with
-all samples, and returns a list.
+their sum is the score, and each part has the key NAME/PART. A function of `samples` is called once, with all
+samples, and returns a list.
 """
 
 from __future__ import annotations

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, get_type_hints
 
 from loquent.core import registry
 from loquent.core.metric import EVERYTHING, SHARES, Context, Metric, Range
 from loquent.data import outcomes
-from loquent.errors import BadSetting
-from loquent.metrics.function import of_function
+from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, place_of
+from loquent.metrics.function import COLUMNS, of_function
 
 ALLOWED = (
-    "name a function of an answer, a turn or an episode, or a class or function that makes a "
+    "name a function of an answer, a turn, an episode or samples, or a class or function that makes a "
     "loquent.core.metric.Metric of a `context`"
 )
 
@@ -24,14 +26,33 @@ def is_factory(thing: Any) -> bool:
     Otherwise it is a metric, or a function of samples. A factory is a class, or a function whose first
     parameter is called `context`.
     """
-    if isinstance(thing, type):
-        return True
-    if isinstance(thing, Metric):
-        return False
+    return isinstance(thing, type) or (not isinstance(thing, Metric) and _first(thing) == "context")
+
+
+def _first(thing: Any) -> str:
+    """The name of the first parameter; "" if there is none."""
     try:
-        return next(iter(inspect.signature(thing).parameters), "") == "context"
+        return next(iter(inspect.signature(thing).parameters), "")
     except (TypeError, ValueError):
-        return False
+        return ""
+
+
+@contextmanager
+def blame(name: str) -> Iterator[None]:
+    """Turn an error in the code of "module:Name", or of an installed package, into a BrokenMetric.
+
+    The message has the file and the line. With LOQUENT_DEBUG=1 in the environment the error stays as it is.
+    """
+    try:
+        yield
+    except LoquentError:
+        raise
+    except Exception as error:
+        place = place_of(error) or (f"{name}: " if ":" in name else "")
+        if not place or debugging():
+            raise
+        reason = "".join(traceback.format_exception_only(error)).strip()
+        raise BrokenMetric(f"{place}{reason}; LOQUENT_DEBUG=1 shows the traceback") from error
 
 
 def declared(name: str, trait: str, default: Any) -> Any:
@@ -71,10 +92,11 @@ def make(name: str, context: Context, options: dict[str, Any], kind: str = "metr
         BadSetting: "module:Name" does not make a metric, or does not take these options.
     """
     factory = registry.resolve(kind, name)
-    if callable(factory) and not is_factory(factory):
+    is_metric = isinstance(factory, Metric) and not isinstance(factory, type)
+    if is_metric or _first(factory) in (*COLUMNS, "samples"):
         if options:
             raise BadSetting(f"the metric {name} is a function, which takes no option {', '.join(options)}")
-        return factory if isinstance(factory, Metric) else of_function(factory)
+        return factory if is_metric else of_function(factory)
     if not is_factory(factory) or not registry.accepts(factory, context, **options):
         if is_factory(factory) and registry.accepts(factory, context):
             refused = [
@@ -84,7 +106,8 @@ def make(name: str, context: Context, options: dict[str, Any], kind: str = "metr
             raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
         what = f"{name!r} names {factory!r:.80}, which makes no metric"
         raise BadSetting(f"{what}; {ALLOWED}")
-    metric: Metric = factory(context, **options)
+    with blame(name):
+        metric: Metric = factory(context, **options)
     if ":" in name and not isinstance(metric, Metric):
         what = f"{name} made {metric!r:.80}, which is no metric"
         raise BadSetting(f"{what}; it must be callable and have `name`, `version` and `higher_is_better`")

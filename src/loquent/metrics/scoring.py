@@ -13,9 +13,7 @@ prompts, each with all its samples; a sample without a prompt is drawn alone.
 from __future__ import annotations
 
 import math
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,7 +21,8 @@ from numpy.typing import NDArray
 
 from loquent.core.metric import Measured, Metric, Samples, Scores, Tallied, traits
 from loquent.core.seeding import Key
-from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, place_of
+from loquent.errors import BadSetting, BrokenMetric
+from loquent.metrics.making import blame
 from loquent.statistics.clustered import members
 from loquent.statistics.resampling import FEW, Bounds, Numbers, Resampling, Statistic, bounds, share
 
@@ -230,23 +229,6 @@ def _close(left: float | None, right: float | None) -> bool:
     return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-@contextmanager
-def blame() -> Iterator[None]:
-    """Turn an error in code outside this package into a BrokenMetric with its file and line.
-
-    With LOQUENT_DEBUG=1 in the environment the error stays as it is.
-    """
-    try:
-        yield
-    except LoquentError:
-        raise
-    except Exception as error:
-        place, reason = place_of(error), "".join(traceback.format_exception_only(error)).strip()
-        if not place or debugging():
-            raise
-        raise BrokenMetric(f"{place}{reason}; LOQUENT_DEBUG=1 shows the traceback") from error
-
-
 def finite(name: str, metric: Metric, samples: Samples) -> Measured:
     """The scores of a metric as finite Python numbers.
 
@@ -254,7 +236,7 @@ def finite(name: str, metric: Metric, samples: Samples) -> Measured:
         BrokenMetric: it returned NaN, an infinity, or a list of the wrong length; or it is somebody's own and
             raised an error.
     """
-    with blame():
+    with blame(name):
         measured = metric(samples)
     for key, scores in measured.samples.items():
         if len(scores) != len(samples):

@@ -198,7 +198,7 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
     of, key = options.pop("of", name), options.pop("key", "")
     counts = counting(options, name)
     own_code = ":" in of
-    if own_code and "per" in options and not is_factory(registry.import_name(of)):
+    if own_code and not is_factory(registry.import_name(of)):
         of, options = "callable", {"function": of, **options}
     kind = "reward" if of in registry.names("reward") else "metric"
     if kind == "metric" and not own_code and of not in registry.names("metric"):

@@ -46,7 +46,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"--samples {out} is one of the files to read; name another one")
     if out and not out.parent.is_dir():  # checked before the work
         raise FileNotFoundError(errno.ENOENT, "", str(out))
-    metrics = _build(settings)
+    built = (build_metrics(Record({name: Record(options)}), Context()) for name, options in settings.items())
+    metrics = {name: metric for name, [metric] in zip(settings, built, strict=True)}
     texts = pairs.read(predictions, references)
     with tqdm(
         total=scoring.work(len(metrics), resampling),
@@ -122,25 +123,6 @@ def _resampling(arguments: Namespace) -> Resampling | None:
     return Resampling(
         method=arguments.interval, resamples=arguments.resamples, level=arguments.level, seed=arguments.seed
     )
-
-
-def _build(settings: dict[str, dict[str, Any]]) -> dict[str, Metric]:
-    """The metrics by name.
-
-    Raises:
-        BadSetting: the code that a name stands for does not make a metric.
-    """
-    metrics = {}
-    for name, options in settings.items():
-        with scoring.blame():
-            [metric] = build_metrics(Record({name: Record(options)}), Context())
-        if not isinstance(metric, Metric):
-            raise BadSetting(
-                f"{options.get('of', name)} made {metric!r}, which is no metric; return an object with "
-                "`name`, `version` and `higher_is_better`"
-            )
-        metrics[name] = metric
-    return metrics
 
 
 def _check_references(metrics: dict[str, Metric], texts: Samples, scored: scoring.Scored) -> None:
