@@ -96,15 +96,23 @@ def test_the_page_has_the_rates_that_were_measured():
     } == (set(watch_study.cells()))
 
 
-@pytest.mark.parametrize(("recipe", "gamed"), [("reviews_gamed", True), ("reviews_composed", False)])
-def test_the_verdicts_on_two_real_runs(recipe, gamed):
+@pytest.mark.parametrize(
+    ("recipe", "gamed", "rewarded", "top"),
+    [
+        ("reviews_gamed", True, [], 1.0),
+        # 1 for sentiment, 0.2 for praise, 0.1 * 0.6 for overlap, 0 for repetition
+        ("reviews_composed", False, ["watch/overlap", "watch/repetition"], 1.26),
+    ],
+)
+def test_the_verdicts_on_two_real_runs(recipe, gamed, rewarded, top):
     """Their evaluations as they were logged: perplexity rises in both, words repeat in the first."""
     lines = [json.loads(line) for line in (RESULTS / "watch_runs.jsonl").read_text().splitlines()]
     [run] = [line for line in lines if (line["recipe"], line["seed"]) == (recipe, 0)]
     history = History(run["evaluations"])
     settings = recipes.load(recipe, ["model.path=runs/base"])
     config = {"rewards": settings.rewards, "metrics": settings.metrics}
-    history.runs = (SimpleNamespace(config=config, evaluation={}),)
+    evaluation = {"rewarded": rewarded, "ranges": {"return": [None, top]}}
+    history.runs = (SimpleNamespace(config=config, evaluation=evaluation),)
     found = watch.verdict(history, list(run["evaluations"]), run["higher_is_better"])
     fell = {fall.key.removeprefix("evaluation/") for fall in found.fell}
     assert found.gamed is gamed
