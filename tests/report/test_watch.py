@@ -6,10 +6,10 @@ import json
 from types import SimpleNamespace
 
 import pytest
-import report_folders as made
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.report import report_folders as made
 from loquent.core.values import EMPTY
 from loquent.files import manifest
 from loquent.report import watch
