@@ -5,9 +5,9 @@ import re
 
 import pytest
 import torch
-from chat_templates import OURS, with_tags
-from tokenizers_for_tests import byte_level, chatml, sentence_piece
 
+from helpers.models.chat_templates import OURS, with_tags
+from helpers.models.tokenizers_for_tests import byte_level, chatml, sentence_piece
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.seeding import Key

@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from report_folders import run
 
+from helpers.report.report_folders import run
 from loquent.files import manifest
 from loquent.report import write_report
 
@@ -109,6 +109,9 @@ EVALUATIONS = {
     "a split that is none": (("split", None, None), "split is null"),
     "a direction that is none": (("higher_is_better", "return", "up"), "higher_is_better is"),
     "an owner that is none": (("owners", None, {"return": 1}), "owners is"),
+    "a range that is none": (("ranges", None, {"return": [0]}), "ranges is"),
+    "an end that is none": (("ranges", None, {"return": [0, "1"]}), "ranges is"),
+    "rewarded values that are none": (("rewarded", None, [1]), "rewarded is"),
 }
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import watch_study
-from watch_study import History, rates
 
 from loquent.report import watch
-from loquent.report.ceiling import ceiling
 from loquent.report.divergence import diverging
 from loquent.training import recipes
+from tools.studies import watch_study
+from tools.studies.watch_study import History, rates
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = RESULTS.parent / "reward-hacking.md"
@@ -42,8 +41,13 @@ def test_the_rates_of_the_page(cell):
         assert found["gamed"] <= found["speaks"] <= 0.071
 
 
-def recorded():
+def records():
+    """The study of this rule, and two cells of the rule before."""
     return [json.loads(line) for line in (RESULTS / "watch_rates.jsonl").read_text().splitlines()]
+
+
+def recorded():
+    return records()[0]["cells"]
 
 
 def percent(value):
@@ -85,7 +89,7 @@ def test_the_page_has_the_rates_that_were_measured():
         row for kind in ("noise", "walk", "walk and noise", "autoregression") for row in false_alarms(kind)
     ]
     assert [row for row in [*rows, *long_tails(), *powers()] if row not in page] == []
-    before = [json.loads(line) for line in (RESULTS / "watch_before.jsonl").read_text().splitlines()]
+    before = records()[1]["cells"]
     cells = {(line["witness"], line["evaluations"], line["witnesses"]): line["speaks"] for line in before}
     for cell in (("noise", 5, 7), ("walk", 10, 7)):
         assert f"in {percent(cells[cell])}% of" in page
@@ -97,15 +101,23 @@ def test_the_page_has_the_rates_that_were_measured():
     } == (set(watch_study.cells()))
 
 
-@pytest.mark.parametrize(("recipe", "gamed"), [("reviews_gamed", True), ("reviews_composed", False)])
-def test_the_verdicts_on_two_real_runs(recipe, gamed):
+@pytest.mark.parametrize(
+    ("recipe", "gamed", "rewarded", "top"),
+    [
+        ("reviews_gamed", True, [], 1.0),
+        # 1 for sentiment, 0.2 for praise, 0.1 * 0.6 for overlap, 0 for repetition
+        ("reviews_composed", False, ["watch/overlap", "watch/repetition"], 1.26),
+    ],
+)
+def test_the_verdicts_on_two_real_runs(recipe, gamed, rewarded, top):
     """Their evaluations as they were logged: perplexity rises in both, words repeat in the first."""
     lines = [json.loads(line) for line in (RESULTS / "watch_runs.jsonl").read_text().splitlines()]
     [run] = [line for line in lines if (line["recipe"], line["seed"]) == (recipe, 0)]
     history = History(run["evaluations"])
     settings = recipes.load(recipe, ["model.path=runs/base"])
     config = {"rewards": settings.rewards, "metrics": settings.metrics}
-    history.runs = (SimpleNamespace(config=config, evaluation={}),)
+    evaluation = {"rewarded": rewarded, "ranges": {"return": [None, top]}}
+    history.runs = (SimpleNamespace(config=config, evaluation=evaluation),)
     found = watch.verdict(history, list(run["evaluations"]), run["higher_is_better"])
     fell = {fall.key.removeprefix("evaluation/") for fall in found.fell}
     assert found.gamed is gamed
@@ -133,22 +145,3 @@ def test_a_saturated_return_need_not_rise(proxy, top, speaks):
     found = diverging(UPDATES, proxy, {"x": FALLING}, {"x": True}, top=top)
     assert bool(found) is speaks
     assert all(fall.saturated for fall in found)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "most"),
-    [
-        ({"sentiment": 1.0}, 1.0),
-        ({"sentiment": {"weight": 2.0, "include_prompt": False}, "repetition": 1.0}, 2.0),
-        ({"praise": {"of": "lexicon", "weight": 0.2}, "judge": {"weight": -1.0}}, 0.2),
-        ({"x": {"of": "bert_score", "weight": 0.5, "clip": [0.0, 0.6]}}, 0.3),
-        ({"bert_score": 1.0}, None),
-        ({"repetition": -1.0}, None),
-        ({"sentiment": {"weight": 1.0, "potential": True}}, None),
-        ({"x": {"of": "watch", "key": "watch/words"}}, None),
-        ({"bert_score": 0.0}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_the_greatest_return_of_a_recipe(rewards, most):
-    assert ceiling({"rewards": rewards}) == (most if most is None else pytest.approx(most))

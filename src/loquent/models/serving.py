@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from loquent.core.episode import TASK, Turn
@@ -19,8 +20,11 @@ from loquent.errors import BadModel
 from loquent.models import card
 from loquent.models.decoding_settings import Decoding
 from loquent.models.exported import NOTE
-from loquent.models.format.names import Chat, Format, Pair, Plain
+from loquent.models.format.names import Chat, Format, Pair, Plain, of_model
 from loquent.models.format.template import render
+from loquent.pretrained import lora
+from loquent.pretrained.folder import from_pretrained
+from loquent.pretrained.language import load_tokenizer, transformers_library
 
 TEMPLATE, STOPS, CONFIG = "chat_template.jinja", "generation_config.json", "config.json"
 KEPT = ("transformers_version", "decoder_start_token_id", "forced_bos_token_id")  # of the model's own
@@ -63,6 +67,21 @@ def write(
     _write_json(folder / NOTE, note)
     text = card.written(format, note, decoding, lost, note.get("template_is_exact", True))
     (folder / card.CARD).write_text(text, encoding="utf-8")
+
+
+def of_folder(folder: Path, name: str, thinking: bool | None) -> tuple[Any, Format]:
+    """The tokenizer of a model's folder, and its format of this name; no weights are read.
+
+    Raises:
+        BadModel, BadSetting: as in `of_model`.
+    """
+    tokenizer = load_tokenizer(folder, None)
+    place, revision = lora.base_of(folder) if lora.is_adapter(folder) else (folder, None)
+    config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
+    file = Path(place) / STOPS
+    own = json_files.load_object(file, error=BadModel) if file.is_file() else {}
+    network = SimpleNamespace(config=config, generation_config=SimpleNamespace(**own))
+    return tokenizer, of_model(name, network, tokenizer, thinking)
 
 
 def _template(folder: Path, tokenizer: Any, format: Format, histories: Iterable[History]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from loquent.cli.grammar.options import CommandOptions, argument, option
 from loquent.core import episode
 from loquent.core.guards import json_files
 from loquent.core.options import fill, read
@@ -16,14 +16,10 @@ from loquent.errors import BadModel, BadSetting
 from loquent.files import final_evaluation, names
 from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
-from loquent.models import serving
 from loquent.models.decoding_settings import Decoding
-from loquent.models.format.names import AUTO, NAMES, chosen, of_model
-from loquent.pretrained import lora
-from loquent.pretrained.folder import from_pretrained
-from loquent.pretrained.language import load_tokenizer, transformers_library
-from loquent.pretrained.pairs import is_pair
-from loquent.training import policies
+
+if TYPE_CHECKING:
+    from loquent.models import serving
 
 # of the recipe: what the model was trained for, and how it answers
 SECTIONS = ("task", "evaluation", "algorithm")
@@ -32,17 +28,33 @@ CAUSAL, SEQ2SEQ = "AutoModelForCausalLM", "AutoModelForSeq2SeqLM"
 EPISODES = 20  # recorded episodes on which the chat template is tried
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(CommandOptions):
+    """Options of `loquent export`."""
+
+    examples = ("loquent export runs/ppo exported",)
+    run: str = argument("RUN", "a run's folder")
+    folder: str = argument("FOLDER", "a new or empty folder")
+    adapter: bool = option(
+        False,
+        "",
+        "copy the adapters of a run with model.lora alone; by default they are merged into the model",
+    )
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Copy the model, write what a server needs, and print the folder."""
-    folder = policies.export(arguments.run, arguments.folder, adapter=arguments.adapter)
-    run_folder = RunFolder.around(Path(arguments.run))
+    from loquent.training import policies
+
+    folder = policies.export(options.run, options.folder, adapter=options.adapter)
+    run_folder = RunFolder.around(Path(options.run))
     if run_folder is not None:
         _serve(folder, run_folder)
     print(
         f"the model is in {folder}; transformers loads it with "
         f"{_kind(folder)}.from_pretrained({str(folder)!r})"
     )
-    return 0, {"run": str(arguments.run), "folder": str(folder)}
+    return 0, {"run": str(options.run), "folder": str(folder)}
 
 
 def _serve(folder: Path, run_folder: RunFolder) -> None:
@@ -50,6 +62,9 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
 
     The recipe is only read; no code that it names is imported.
     """
+    from loquent.models import serving
+    from loquent.models.format.names import AUTO, NAMES, chosen
+
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
     name = str(model["format"].value) if "format" in model else AUTO
@@ -57,41 +72,26 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     if name not in (AUTO, *NAMES):
         raise BadSetting(f"{run_folder.config}: model.format = {name!r} is none of {', '.join(NAMES)}")
     decoding = fill(Decoding, recipe.get("evaluation") or recipe.get("decoding"), "evaluation")
-    tokenizer = load_tokenizer(folder, None)
-    network = _network(folder)
-    format = of_model(name, network, tokenizer, thinking)
+    tokenizer, format = serving.of_folder(folder, name, thinking)
     about = {
         "loquent": __version__,
         "name": recipe["name"].bare() if "name" in recipe else "",
-        "format": chosen(name, tokenizer, is_pair(network)),
+        "format": chosen(name, tokenizer, _kind(folder) == SEQ2SEQ),
     }
     about |= {"thinking": thinking} if thinking is not None else {}
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
     evaluated = run_folder.evaluation() if run_folder.has_ended else {}
     about["decoding"] = final_evaluation.decoding(evaluated)
     lost = about["decoding"].removeprefix(decoding.text).removeprefix(", ") if evaluated else ""
-    serving.write(
-        folder,
-        tokenizer,
-        format,
-        about,
-        _histories(run_folder),
-        decoding,
-        "" if lost == final_evaluation.NOT_RECORDED else lost,
-    )
-
-
-def _network(folder: Path) -> Any:
-    """What a format reads of a folder's network: its configurations; adapters name their model's."""
-    place, revision = lora.base_of(folder) if lora.is_adapter(folder) else (folder, None)
-    config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
-    file = Path(place) / serving.STOPS
-    own = json_files.load_object(file, error=BadModel) if file.is_file() else {}
-    return SimpleNamespace(config=config, generation_config=SimpleNamespace(**own))
+    if lost == final_evaluation.NOT_RECORDED:
+        lost = ""
+    serving.write(folder, tokenizer, format, about, _histories(run_folder), decoding, lost)
 
 
 def _kind(folder: Path) -> str:
     """The class of transformers that loads a folder's model."""
+    from loquent.pretrained import lora
+
     if lora.is_adapter(folder):
         return SEQ2SEQ if lora.is_pair(folder) else CAUSAL
     config = json_files.load_object(folder / "config.json", error=BadModel)

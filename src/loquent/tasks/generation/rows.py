@@ -184,7 +184,10 @@ def cut(text: str, words: int, blanks: bool = False) -> tuple[str, str]:
     Raises:
         ValueError: the prompt or the continuation would have no word.
     """
-    ends = ends_of_words(text, blanks)
+    return _cut_at(text, ends_of_words(text, blanks), words)
+
+
+def _cut_at(text: str, ends: list[int], words: int) -> tuple[str, str]:
     prompt = text[: ends[words - 1]] if 0 < words < len(ends) else ""
     if not prompt.strip() or not text[len(prompt) :].strip():
         raise ValueError(
@@ -204,12 +207,13 @@ def _cut_row(row: Row, options: Options) -> Row:
             ),
         )
     text, blanks = row["text"], options.dataset == IMDB
-    length = len(ends_of_words(text, blanks))
+    ends = ends_of_words(text, blanks)
+    length = len(ends)
     count = options.prompt_words
     if not 0 < count < length:
         count = min(max(int(length * options.prompt_fraction), 1), length - 1)
     try:
-        prompt, continuation = cut(text, count, blanks)
+        prompt, continuation = _cut_at(text, ends, count)
     except ValueError as error:
         raise BadRow(
             f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews"
@@ -223,9 +227,9 @@ def _pieces(row: Row, options: Options) -> Iterator[Row]:
     The field `source_id` of a piece is the id of the whole text. A last piece that is too short for a prompt
     is dropped.
     """
-    ends = [match.end() for match in re.finditer(r"\S+", row.fields.get("text", ""))]
     size = options.text_words
-    if not size or len(ends) <= size or "references" in row.fields:
+    ends = ends_of_words(row.fields.get("text", "")) if size and "references" not in row.fields else []
+    if len(ends) <= size:
         yield row
         return
     for number, first in enumerate(range(0, len(ends), size)):

@@ -1,0 +1,108 @@
+"""`loquent bench SUITE --power`: the seeds that a wanted difference takes."""
+
+import json
+
+import pytest
+
+from loquent.bench import runner
+from loquent.bench import suite as suites
+from loquent.bench.evidence import planning
+from loquent.cli import main as cli
+from loquent.errors import BadSetting, UnknownName
+
+SEEDS = {"0": 0.0, "1": 0.1, "2": -0.1}  # deviation 0.1
+
+
+def folder(path, column="micro_f1"):
+    """A folder with a table of earlier runs of two cells."""
+    cells = {name: {"values": {column: SEEDS}} for name in ("labels-ppo", "labels-dqn")}
+    (path / "table.json").write_text(json.dumps({"suite": "nlpgym", "cells": cells}))
+    return path
+
+
+def test_the_seeds_of_a_difference_by_table(tmp_path):
+    """The labels have 4 tests, so the level is 0.05 / 4; one test needs 19 seeds for one deviation."""
+    plans = planning.plan(suites.load("nlpgym"), folder(tmp_path), ["micro_f1=0.1"])
+    table = plans["Table 1: multi-label classification"]
+    assert (table["tests"], table["deviations"]) == (4, {"micro_f1": pytest.approx(0.1)})
+    assert table["seeds"]["1.0"] == 26
+    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 26}}
+    assert plans["Table 1: question answering"]["tests"] == 1
+    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 19
+    assert plans["Table 1: question answering"]["deviations"] == {}
+
+
+def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "bench", None)  # a call would raise, not train for an hour
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["bench", "nlpgym", "--power"]) == 0
+    printed = capsys.readouterr().out
+    assert "## Table 1: question answering: 1 test\n" in printed
+    assert list(tmp_path.iterdir()) == []
+    folder(tmp_path)
+    assert cli.main(["bench", "nlpgym", "--power", "--out", ".", "--difference", "micro_f1=0.1"]) == 0
+    assert "micro_f1: a difference of 0.1 takes 26 seeds of each cell." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "message"),
+    [
+        ("micro_f1", BadSetting, "must be COLUMN=NUMBER"),
+        ("micro_f1=-1", BadSetting, "above 0"),
+        ("f1=0.1", UnknownName, "no column of nlpgym is named 'f1'"),
+        ("accuracy=0.1", BadSetting, "show how much accuracy varies"),
+    ],
+)
+def test_a_difference_that_cannot_be_planned_is_refused(tmp_path, wanted, error, message):
+    with pytest.raises(error, match=message):
+        planning.plan(suites.load("nlpgym"), folder(tmp_path), [wanted])
+
+
+@pytest.mark.parametrize(
+    "unread", [["--profile", "smoke"], ["--only", "tagging-ppo"], ["--seeds", "2"], ["task.limit=3"]]
+)
+def test_arguments_that_a_plan_does_not_read_are_refused(unread, capsys):
+    assert cli.main(["bench", "nlpgym", "--power", *unread]) == 2
+    assert "--power reads no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"suite": "grue", "cells": {}}, "is a table of suite 'grue', not of nlpgym"),
+        ({"suite": "nlpgym"}, "lacks the field 'cells'"),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": 3}},
+            r"cells.labels-ppo must be an object \{...\}, got 3",
+        ),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": [1, 2]}}}},
+            "micro_f1 must be an object",
+        ),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": "x"}}}}},
+            "micro_f1.0 must be a finite number, got 'x'",
+        ),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": None}}}}},
+            "must be a finite number, got null",
+        ),
+    ],
+)
+def test_a_file_that_is_no_table_of_the_suite_is_refused(tmp_path, table, message):
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    with pytest.raises(BadSetting, match=message):
+        planning.plan(suites.load("nlpgym"), tmp_path)
+
+
+def test_rounding_is_no_deviation(tmp_path):
+    values = {"micro_f1": {"0": 0.5, "1": 0.5000000000000001}}
+    table = {"suite": "nlpgym", "cells": {"labels-ppo": {"values": values}}}
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    with pytest.raises(BadSetting, match="show how much micro_f1 varies"):
+        planning.plan(suites.load("nlpgym"), tmp_path, ["micro_f1=1e-12"])
+
+
+def test_a_difference_without_power_is_refused(capsys):
+    assert cli.main(["bench", "nlpgym", "--difference", "micro_f1=0.1"]) == 2
+    assert "add --power" in capsys.readouterr().err

@@ -1,0 +1,124 @@
+"""A chat template is taken as it is.
+
+The prompts are the library's, drawn ids stay as drawn, and a template that rewrites earlier turns begins a
+new segment.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.models.chat_templates import OURS, of_trl, with_tags
+from loquent.core.episode import Tokens, Turn
+from loquent.core.seeding import Key
+from loquent.core.values import Record
+from loquent.errors import BadSetting
+from loquent.models.format.names import Chat
+from loquent.models.score.tokens import action_scores
+from loquent.models.tokens.batch import token_batch
+from loquent.pretrained import build
+from tests.models.format.test_format import told
+from tests.models.tokens.test_tokens import episode
+
+TEXTS = ("the film", "why so?", "and the end.")
+ANSWERS = ("a fine tale", "it is long", "told twice")
+VARIABLES = {None: {}, True: {"enable_thinking": True, "thinking": True}}
+VARIABLES[False] = dict.fromkeys(VARIABLES[True], False)
+REWRITES = {"thinks": True, "last": True, "opens": True, "channels": True, "bare": True}
+LENGTH = 2000
+TRL = [pytest.param(name, marks=pytest.mark.sweep(6)) for name in of_trl()]
+
+
+@cache
+def format_of(name, thinking=None):
+    """The format of a template, or None where it cannot switch its thoughts."""
+    tokenizer = with_tags(OURS.get(name) or of_trl()[name])
+    try:
+        return Chat(tokenizer, thinking), tokenizer
+    except BadSetting:
+        return None
+
+
+def by_the_library(format, tokenizer, thinking, instruction, turns):
+    """The ids of a prompt as transformers writes it for the messages."""
+    texts = [turn.text for turn in turns]
+    if instruction and not format.takes_system:
+        texts[0] = f"{instruction}\n\n{texts[0]}"
+    messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+    if instruction and format.takes_system:
+        messages.insert(0, {"role": "system", "content": instruction})
+    if format.parts:
+        messages = [{**one, "content": [{"type": "text", "text": one["content"]}]} for one in messages]
+    ids = tokenizer.apply_chat_template(
+        messages, add_generation_prompt=True, return_dict=False, **VARIABLES[thinking]
+    )
+    assert texts[-1] in tokenizer.decode(ids)
+    return ids
+
+
+def drawn(format, ids, prompt=()):
+    nothing = np.zeros(len(ids))
+    text = format.text(ids, prompt)
+    return Turn("agent", text, tokens=Tokens(np.array(ids, dtype=np.int64), nothing, nothing))
+
+
+def answer_ids(format, text, thoughts):
+    """An answer as a model draws it, with thoughts or without."""
+    encode = format.encoder.markup
+    return (*encode(f"so\n</think>\n\n{text}"), format.answer("")[-1]) if thoughts else format.answer(text)
+
+
+@cache
+def network():
+    sizes = {"vocabulary": 1200, "layers": 1, "width": 16, "heads": 2, "context": LENGTH}
+    words = [f"{a}{b}{c}" for a in "abcdefghijklm" for b in "nopqrstuvwxyz" for c in "aeiou"]
+    return build(words, **sizes, key=Key(0), device="cpu", dtype="float64").module
+
+
+@pytest.mark.parametrize("name", [*OURS, *TRL])
+def test_prompts_are_the_library_s_and_drawn_ids_are_scored_where_they_stand(name):
+    for thinking in VARIABLES:
+        made = format_of(name, thinking)
+        if made is None:
+            continue
+        format, tokenizer = made
+        for instruction in ("", "Be brief."):
+            for thoughts in (False, True):
+                turns, prompts, answers = [], [], []
+                for text, answer in zip(TEXTS, ANSWERS, strict=True):
+                    turns.append(told(text))
+                    ids, first = format.prompt(instruction, turns, "agent", LENGTH)
+                    right = by_the_library(format, tokenizer, thinking, instruction, turns)
+                    assert (list(ids), first) == (right, 0)
+                    prompts.append(right)
+                    answers.append(answer_ids(format, answer, thoughts))
+                    turns.append(drawn(format, answers[-1], ids))
+                check_rows(format, instruction, turns, prompts, answers)
+
+
+def check_rows(format, instruction, turns, prompts, answers):
+    """Each answer stands once in the rows, after its prompt, and is scored there."""
+    batch = token_batch(
+        [episode(*turns, ended="done", instruction=instruction)], format, Record(), max_length=LENGTH
+    )
+    places = [
+        (row, column)
+        for row, column in batch.is_action.nonzero().tolist()
+        if not batch.is_action[row, column - 1]
+    ]
+    assert len(places) == len(answers)
+    for (row, column), prompt, ids in zip(places, prompts, answers, strict=True):
+        assert batch.tokens[row, : column + len(ids)].tolist() == [*prompt, *ids]
+    assert batch.segment.tolist() == sorted(batch.segment.tolist())
+    scores = action_scores(network(), batch).policy
+    own = torch.cat([_logprobs(prompt, ids) for prompt, ids in zip(prompts, answers, strict=True)])
+    torch.testing.assert_close(scores.double(), own, atol=1e-5, rtol=0)
+
+
+def _logprobs(prompt, ids):
+    with torch.no_grad():
+        logits = network()(torch.tensor([[*prompt, *ids]])).logits[0].double()
+    chosen = torch.tensor(ids)
+    return logits[len(prompt) - 1 : -1].log_softmax(-1).gather(1, chosen[:, None])[:, 0]
