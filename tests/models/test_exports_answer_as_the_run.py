@@ -94,7 +94,6 @@ def test_it_gives_the_run_s_greedy_answers(case, tmp_path):
     path = [f"model.path={folder_of(model, tmp_path / 'model')}"] if model else []
     overrides = [
         *path,
-        *(["model.format=auto"] if model else []),
         "evaluation.method=greedy",
         f"training.final_episodes={ROWS}",
         *settings,
@@ -143,6 +142,7 @@ def asked(names, played, number, before):
     return names["answer"](messages, *([before] if before else []))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("recipe", "settings", "lost"),
     [

@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from loquent import pretrained
+from loquent.core.episode import Turn
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, BadSetting
+from loquent.models import serving
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TEXTS = ["the film was good, the cast was better", "the film was bad and the end was worse"] * 20
@@ -77,6 +79,20 @@ def test_build_refuses_impossible_sizes(sizes, words):
         small(**sizes)
 
 
+def test_a_tokenizer_of_an_earlier_version_gets_the_start_token_that_its_format_wrote(tmp_path):
+    from transformers import AutoTokenizer
+
+    built = small("cpu", "float32")
+    built.tokenizer.backend_tokenizer.post_processor = None
+    pretrained.save(built, tmp_path / "model")
+    right = [built.tokenizer.bos_token_id, *built.tokenizer("the")["input_ids"]]
+    assert pretrained.load(tmp_path / "model", device="cpu").tokenizer("the")["input_ids"] == right
+    _, format = serving.of_folder(tmp_path / "model", "plain", None)
+    assert list(format.prompt("", (Turn("task", "the", to="agent"),), "agent", 9)[0]) == right
+    exported = AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert exported("the")["input_ids"] == right
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_saved_folder_is_an_ordinary_one(tmp_path, device):
     import transformers
@@ -91,6 +107,7 @@ def test_a_saved_folder_is_an_ordinary_one(tmp_path, device):
     ids = torch.tensor([words("the film")["input_ids"]])
     assert torch.allclose(alone(ids).logits, built.module(ids.to(device)).logits.cpu(), atol=1e-5)
     assert words.decode(ids[0], skip_special_tokens=True) == "the film"
+    assert words("")["input_ids"] == [built.tokenizer.bos_token_id], "the start token of a small model"
     assert not [name for name in (tmp_path / "model").iterdir() if name.suffix in (".bin", ".pkl", ".pt")]
 
 

@@ -41,7 +41,7 @@ class Exact:
         from loquent.models.format.names import of_tokenizer
         from loquent.pretrained import lora
         from loquent.pretrained.folder import from_pretrained
-        from loquent.pretrained.language import context, load_tokenizer, transformers_library
+        from loquent.pretrained.language import begun, context, load_tokenizer, transformers_library
 
         note = read_note(folder)
         name, thinking = format_of(note, folder, CHAT if api == CHAT else PLAIN)
@@ -54,6 +54,7 @@ class Exact:
                 f"{folder}: {config.model_type} is an encoder-decoder, and servers of exact prompts run "
                 "causal models; play it with the agent `model` instead"
             )
+        begun(self.tokenizer)
         self.format = of_tokenizer(name, self.tokenizer, thinking)
         longest = context(SimpleNamespace(config=config))
         self.room = longest - max_tokens

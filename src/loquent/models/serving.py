@@ -24,7 +24,7 @@ from loquent.models.format.names import Chat, Format, Pair, Plain, of_model
 from loquent.models.format.template import render
 from loquent.pretrained import lora
 from loquent.pretrained.folder import from_pretrained
-from loquent.pretrained.language import load_tokenizer, transformers_library
+from loquent.pretrained.language import begun, load_tokenizer, transformers_library
 
 TEMPLATE, STOPS, CONFIG = "chat_template.jinja", "generation_config.json", "config.json"
 KEPT = ("transformers_version", "decoder_start_token_id", "forced_bos_token_id")  # of the model's own
@@ -80,6 +80,8 @@ def of_folder(folder: Path, name: str, thinking: bool | None) -> tuple[Any, Form
     config = from_pretrained(transformers_library().AutoConfig, place, revision, "config")
     file = Path(place) / STOPS
     own = json_files.load_object(file, error=BadModel) if file.is_file() else {}
+    if not config.is_encoder_decoder and begun(tokenizer):
+        tokenizer.save_pretrained(folder)
     network = SimpleNamespace(config=config, generation_config=SimpleNamespace(**own))
     return tokenizer, of_model(name, network, tokenizer, thinking)
 

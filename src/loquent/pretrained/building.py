@@ -9,11 +9,10 @@ from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadSetting
 from loquent.pretrained import sizes
 from loquent.pretrained.folder import untrained
-from loquent.pretrained.language import LanguageModel, transformers_library
+from loquent.pretrained.language import END, LanguageModel, begin, transformers_library
 from loquent.pretrained.pytorch import devices
 
 SHAPES = ("gpt2", "llama", "t5", "bart")
-END = "<|end|>"  # the only special token of these tokenizers: start, end and padding
 
 
 def build(
@@ -52,7 +51,7 @@ def build(
     if not hasattr(texts, "get_vocab"):
         tokenizer = train_tokenizer(texts, vocabulary, context)
         if shape not in ("t5", "bart"):
-            _begin(tokenizer)
+            begin(tokenizer)
     marks = {
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
@@ -135,15 +134,6 @@ def _pair_config(
         **sides,
         **rates,
         **marks,
-    )
-
-
-def _begin(tokenizer: Any) -> None:
-    """Let a tokenizer write its special token before each text, as a causal model reads it in training."""
-    from tokenizers.processors import TemplateProcessing
-
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single=f"{END} $A", special_tokens=[(END, tokenizer.bos_token_id)]
     )
 
 

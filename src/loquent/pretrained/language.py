@@ -27,6 +27,7 @@ TOKENIZER_FILES = (
 )
 # transformers writes into tokenizer_config.json that it read a folder, so a resumed run would differ
 WHERE_FROM = ("is_local", "local_files_only")
+END = "<|end|>"  # the only special token of tokenizers made here: start, end and padding
 ALIGNMENT = 64  # bytes, the alignment of torch's own memory
 # in these architectures the first position follows that of the padding
 OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer")
@@ -121,6 +122,8 @@ def load(
     if pairs.is_pair(SimpleNamespace(config=config)):
         pairs.check(config, place)
         kind = transformers.AutoModelForSeq2SeqLM
+    else:
+        begun(tokenizer)
     module = load_module(kind, place, revision, device, dtype)
     if adapter:
         module = lora.load(path, module, lambda other: load_module(kind, place, revision, "cpu", other))
@@ -323,6 +326,27 @@ def load_tokenizer(path: str | Path, revision: str | None, advice: str = "") -> 
     for name in WHERE_FROM:
         tokenizer.init_kwargs.pop(name, None)
     return tokenizer
+
+
+def begin(tokenizer: Any) -> None:
+    """Let a tokenizer that is made here write its special token before each text, as its model reads it."""
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{END} $A", special_tokens=[(END, tokenizer.bos_token_id)]
+    )
+
+
+def begun(tokenizer: Any) -> bool:
+    """Complete the tokenizer of a causal model that an earlier version made, which wrote no start token.
+
+    There the format wrote it. Returns whether the tokenizer was such a one.
+    """
+    ours = [token.content for token in tokenizer.added_tokens_decoder.values()] == [END]
+    if ours and tokenizer.bos_token == END and not tokenizer("")["input_ids"]:
+        begin(tokenizer)
+        return True
+    return False
 
 
 def transformers_library() -> Any:

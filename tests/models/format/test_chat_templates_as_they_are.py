@@ -26,9 +26,21 @@ TEXTS = ("the film", "why so?", "and the end.")
 ANSWERS = ("a fine tale", "it is long", "told twice")
 VARIABLES = {None: {}, True: {"enable_thinking": True, "thinking": True}}
 VARIABLES[False] = dict.fromkeys(VARIABLES[True], False)
-REWRITES = {"thinks": True, "last": True, "opens": True, "channels": True, "bare": True}
+# the segments of three turns, for answers without and with thoughts
+SEGMENTS = {
+    "keeps": (1, 1),
+    "thinks": (1, 3),
+    "last": (3, 3),
+    "opens": (3, 3),
+    "no end": (1, 3),
+    "channels": (3, 3),
+    "eos": (1, 1),
+    "parts": (1, 3),
+    "alternates": (1, 1),
+    "bare": (3, 3),
+}
 LENGTH = 2000
-TRL = [pytest.param(name, marks=pytest.mark.sweep(6)) for name in of_trl()]
+TRL = [pytest.param(name, marks=pytest.mark.sweep(9)) for name in of_trl()]
 
 
 @cache
@@ -95,11 +107,13 @@ def test_prompts_are_the_library_s_and_drawn_ids_are_scored_where_they_stand(nam
                     prompts.append(right)
                     answers.append(answer_ids(format, answer, thoughts))
                     turns.append(drawn(format, answers[-1], ids))
-                check_rows(format, instruction, turns, prompts, answers)
+                segments = check_rows(format, instruction, turns, prompts, answers)
+                if name in SEGMENTS and thinking is None:
+                    assert segments == SEGMENTS[name][thoughts]
 
 
 def check_rows(format, instruction, turns, prompts, answers):
-    """Each answer stands once in the rows, after its prompt, and is scored there."""
+    """Each answer stands once in the rows, after its prompt, and is scored there; the number of segments."""
     batch = token_batch(
         [episode(*turns, ended="done", instruction=instruction)], format, Record(), max_length=LENGTH
     )
@@ -111,10 +125,12 @@ def check_rows(format, instruction, turns, prompts, answers):
     assert len(places) == len(answers)
     for (row, column), prompt, ids in zip(places, prompts, answers, strict=True):
         assert batch.tokens[row, : column + len(ids)].tolist() == [*prompt, *ids]
-    assert batch.segment.tolist() == sorted(batch.segment.tolist())
     scores = action_scores(network(), batch).policy
     own = torch.cat([_logprobs(prompt, ids) for prompt, ids in zip(prompts, answers, strict=True)])
     torch.testing.assert_close(scores.double(), own, atol=1e-5, rtol=0)
+    assert batch.segment.tolist() == list(range(len(batch)))
+    assert batch.segments == len(batch) - 1
+    return len(batch)
 
 
 def _logprobs(prompt, ids):

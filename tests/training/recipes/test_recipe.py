@@ -281,7 +281,7 @@ def test_the_smoke_profile_needs_no_other_model(tmp_path):
         "90, min_new_tokens: 20}",
     )
     one = recipes.load(path, profile="smoke")
-    assert (one.model.path, one.model.reference, one.model.format) == ("", "copy", "plain")
+    assert (one.model.path, one.model.reference, one.model.format) == ("", "copy", "auto")
     assert (one.evaluation.max_new_tokens, one.evaluation.min_new_tokens) == (8, 0)
     # what is asked for beside it wins
     assert recipes.load(path, ["model.path=mine"], profile="smoke").model.path == "mine"

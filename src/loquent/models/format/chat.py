@@ -104,6 +104,9 @@ class Chat(Format):
         self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left"
     ) -> tuple[Ids, int]:
         """As in `Format`: what the template writes for the conversation, with its request for an answer."""
+        whole = self._asked(instruction, turns, seat)[-1].ids
+        if len(whole) <= room:
+            return whole, 0
         fit = self.fit(instruction, turns, seat, room, side)
         return self._asked(instruction, turns[fit.first :], seat, fit.keep)[-1].ids, fit.first
 
