@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.agents.endpoints import agent, asked, chat
+from helpers.models.chat_templates import OURS, with_tags
 from helpers.tracers.echo import Echo
 from loquent.agents import prompts
 from loquent.agents.http import HttpOptions
@@ -148,6 +149,19 @@ def test_the_seed_and_the_name_of_the_length_are_chosen_and_further_fields_are_s
     assert body["max_completion_tokens"] == 9
     agent(server).answer([asked()])
     assert {"seed", "max_tokens"} <= server.seen[1][2].keys()
+
+
+def test_the_switch_of_thoughts_of_an_exported_chat_is_sent(serve, tmp_path):
+    from transformers import GPT2Config
+
+    tokenizer = with_tags(OURS["thinks"])
+    tokenizer.save_pretrained(tmp_path)
+    GPT2Config(vocab_size=len(tokenizer), n_positions=512).save_pretrained(tmp_path)
+    (tmp_path / "loquent.json").write_text('{"format": "chat", "thinking": false}')
+    server = serve(chat("crane"))
+    options = {"base_url": server.url, "model": "m", "tokenizer": str(tmp_path), "max_tokens": 9}
+    make("http", Wordle(), options).answer([asked()])
+    assert server.seen[0][2]["chat_template_kwargs"] == {"enable_thinking": False, "thinking": False}
 
 
 @pytest.mark.parametrize(
