@@ -10,7 +10,7 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise MissingExtra("a language model", "train") from error
 
-from loquent.pretrained.building import END, build
+from loquent.pretrained.building import build
 from loquent.pretrained.classifier import (
     ClassifierNetwork,
     SequenceClassifier,
@@ -19,7 +19,7 @@ from loquent.pretrained.classifier import (
 )
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.forward import dropping
-from loquent.pretrained.language import LanguageModel, context, end_ids, load, prompt_room, save
+from loquent.pretrained.language import END, LanguageModel, context, end_ids, load, prompt_room, save
 from loquent.pretrained.likelihood import nll, plain_ids, strided
 from loquent.pretrained.matching import match
 from loquent.pretrained.networks import (

@@ -10,9 +10,9 @@ from loquent.core.seeding import Key, borrowed
 from loquent.metrics.judges.reward_models.note import LABELS
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, sizes
-from loquent.pretrained.building import END, train_tokenizer
+from loquent.pretrained.building import train_tokenizer
 from loquent.pretrained.folder import untrained
-from loquent.pretrained.language import load_module, load_tokenizer, transformers_library
+from loquent.pretrained.language import END, load_module, load_tokenizer, transformers_library
 from loquent.pretrained.pytorch import devices
 
 PAD = "<|pad|>"
