@@ -15,14 +15,14 @@ HERE = Path(__file__).resolve().parents[1]
 HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
-    "adapters": 1_173,
+    "adapters": 1_174,
     "agents": 896,
-    "algorithms": 4_747,
+    "algorithms": 4_748,
     "bench": 6_378,
     "cli": 3_719,
-    "core": 3_659,
+    "core": 3_761,
     "corpora": 1_646,
-    "data": 3_312,
+    "data": 4_245,
     "door": 320,
     "files": 1_390,
     "metrics": 4_324,
@@ -31,8 +31,8 @@ LIMITS = {
     "report": 2_067,
     "rewards": 1_005,
     "statistics": 1_018,
-    "tasks": 13_083,
-    "training": 4_110,
+    "tasks": 13_110,
+    "training": 4_126,
 }
 NO_CODE = {
     tokenize.COMMENT,

@@ -6,6 +6,7 @@ Every metric can be used as a reward.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +19,19 @@ from loquent.core.episode import Episode
 from loquent.core.task import Row, Task
 
 
+def cache_folder() -> Path:
+    """The folder for what can be made again: `loquent` in XDG_CACHE_HOME, or in ~/.cache."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # its specification says to ignore a relative path
+    return (base if base.is_absolute() else Path.home() / ".cache") / "loquent"
+
+
 @dataclass(frozen=True)
 class Context:
     """The context that a metric's or reward's factory receives: `make(context, **options)`."""
 
     task: Task | None = None
     model: Any = None  # the policy, a `pretrained.LanguageModel`; for metrics of the policy
-    cache: Path = Path.home() / ".cache" / "loquent"
+    cache: Path = field(default_factory=cache_folder)
 
 
 Scores = dict[str, list[float | None]]

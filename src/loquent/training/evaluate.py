@@ -18,6 +18,7 @@ from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
 from loquent.data.groups import Groups
+from loquent.data.tables.rows import Rows
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.rewards import compose
@@ -135,20 +136,24 @@ def evaluation_seed(seed: int) -> int:
     return Key(seed, ("evaluation",)).integer(53)
 
 
-def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
+def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> Sequence[Row]:
     """The rows of a split whose fields have the values of `only`.
 
     Raises:
         LoquentError: there is none, or two rows have one id: rewards and metrics find rows by their ids.
     """
     every = task.rows(split)
-    if len({row.id for row in every}) < len(every):
+    if not isinstance(every, Rows) and len({row.id for row in every}) < len(every):
         id, count = Counter(row.id for row in every).most_common(1)[0]
         raise LoquentError(
             f"{task.identity} has {count} rows with the id {id!r} in its split {split!r}; every row must "
             "have an id of its own"
         )
-    rows = [row for row in every if all(row.fields.get(name) == value for name, value in only.items())]
+    rows = every
+    if only and isinstance(every, Rows):
+        rows = every.chosen(lambda row: _has(row, only))
+    elif only:
+        rows = [row for row in every if _has(row, only)]
     if not rows:
         raise LoquentError(
             f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else "")
@@ -156,7 +161,11 @@ def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
     return rows
 
 
-def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[list[Row]]:
+def _has(row: Row, fields: Record) -> bool:
+    return all(row.fields.get(name) == value for name, value in fields.items())
+
+
+def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[Sequence[Row]]:
     """`count` rows of a split, in rounds: the whole split as often as needed, then its beginning.
 
     Raises:

@@ -17,6 +17,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
+from loquent.data.tables.rows import by_id
 from loquent.errors import BadSetting
 from loquent.files import saved_state
 from loquent.files.machine import parallel
@@ -88,7 +89,7 @@ class Experience(ABC):
     def __init__(self, parts: Parts) -> None:
         self.parts, self.settings = parts, parts.recipe.training
         self.task, self.actor, self.algorithm = parts.task, parts.actor, parts.algorithm
-        self.rows = {row.id: row for row in parts.pool.rows}
+        self.rows = by_id(parts.pool.rows)
         self.sampler: Any = Sampler(parts.pool, parts.key.child("rows"), scale=self.settings.priority)
         self.learner = learner.of_run(
             parts.terms,
