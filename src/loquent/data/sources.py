@@ -227,8 +227,8 @@ def _builtin(source: Source) -> Splits:
 
     if source != Source(labels=source.labels, drop_duplicates=source.drop_duplicates):
         raise BadSetting(
-            "text_field or label_field is set for the built-in reviews, whose fields are text and "
-            "label; leave both settings at their defaults"
+            "columns, text_field or label_field is set for the built-in reviews, whose fields are text and "
+            "label; leave these settings at their defaults"
         )
     return reviews()
 

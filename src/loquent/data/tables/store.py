@@ -88,7 +88,7 @@ class Store:
 
 
 def write_records(file: Path) -> Any:
-    """A context that writes records; its `write` takes a list of the JSON texts of some rows."""
+    """A context that writes records; its `write` takes the JSON of some rows."""
     return _Writer(file)
 
 
@@ -101,8 +101,8 @@ class _Writer:
         self._writer = pyarrow.ipc.new_file(str(file), schema)
         self._schema = schema
 
-    def write(self, records: Sequence[str]) -> None:
-        column = self._arrow.array([record.encode() for record in records], self._arrow.binary())
+    def write(self, records: Sequence[bytes]) -> None:
+        column = self._arrow.array(records, self._arrow.binary())
         self._writer.write_batch(self._arrow.record_batch([column], schema=self._schema))
 
     def __enter__(self) -> _Writer:

@@ -49,7 +49,7 @@ PLAYED = (
     "training.data_cutoff=none",
     "training.teacher=random",
 )
-BUILT_IN_LABELS = (("text_field", "text"), ("label_field", ""), ("labels", "[]"))
+BUILT_IN_COLUMNS = (("columns", "{}"), ("text_field", "text"), ("label_field", ""), ("labels", "[]"))
 DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
 
 
@@ -106,8 +106,8 @@ def _rows(sections: Sections, overrides: Overrides) -> list[str]:
         "task.source=builtin",
         *(f"task.{name}=" for name in ("path", "name", "revision", "subset") if name in task),
     ]
-    if kind == DEFAULT_TASK:  # the built-in rows have their own labels
-        texts += [f"task.{name}={value}" for name, value in BUILT_IN_LABELS if name in task]
+    if kind == DEFAULT_TASK:  # the built-in rows have their own columns
+        texts += [f"task.{name}={value}" for name, value in BUILT_IN_COLUMNS if name in task]
         texts += ["training.only={}"] if "only" in sections.get("training", {}) else []
     return texts
 
