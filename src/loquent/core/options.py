@@ -26,6 +26,7 @@ __all__ = [
     "PROFILE",
     "SUITE",
     "Node",
+    "coerced",
     "dump",
     "fill",
     "from_values",
@@ -60,7 +61,7 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
     for key, item in items.items():
         if key not in fields:
             raise unknown(item, key, tuple(fields), section)
-        values[key] = _coerced(item, hints[key], fields[key], f"{section}.{key}")
+        values[key] = coerced(item, hints[key], fields[key], f"{section}.{key}")
     missing = [
         f.name
         for f in fields.values()
@@ -197,8 +198,15 @@ def _override(item: Node) -> str:
     return COMMAND_LINE if any(_override(part) == COMMAND_LINE for part in inner) else item.place
 
 
-def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
-    """The node's value as the type `hint` of a field; raises BadSetting when it does not fit."""
+def coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
+    """The node's value as the type `hint` of a field.
+
+    Args:
+        name: the field's name in error messages.
+
+    Raises:
+        BadSetting: the value has another type or is outside the field's range.
+    """
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return fill(hint, node, name)
     if hint == Mapping[str, Node]:

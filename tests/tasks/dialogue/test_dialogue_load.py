@@ -1,7 +1,8 @@
 """The served dialogue under load, with bad clients and a server that is killed and started again."""
 
 import pytest
-from serving_load import BAD, loaded
+
+from tools.stress.serving_load import BAD, loaded
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -17,7 +18,7 @@ def checked(clients, steps):
 
 
 def test_nothing_is_mixed_up_or_lost():
-    checked(12, 240)
+    checked(8, 120)
 
 
 @pytest.mark.slow

@@ -2,12 +2,12 @@
 
 import dataclasses
 
-import harvard
 import numpy as np
 import pytest
-from harvard import cursors, play, start, task
 
 import loquent
+from helpers.tasks import harvard
+from helpers.tasks.harvard import cursors, play, start, task
 from loquent import Key
 from loquent.bench.conformance.check import check
 from loquent.core.agent import Question, make
@@ -363,7 +363,7 @@ def test_positions_are_shown_when_asked_for():
         ("fuzzy", "univercity", 0),
         ("fuzzy", "annuonced", 2),
         ("fuzzy", "2012", 0),
-        ("harvard:last", "anything", 4),
+        ("helpers.tasks.harvard:last", "anything", 4),
     ],
 )
 def test_other_searches(search, query, cursor, monkeypatch):

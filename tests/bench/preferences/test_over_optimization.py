@@ -1,0 +1,96 @@
+"""Over-optimisation: gold labels, the course of a run, and when the watch speaks."""
+
+import json
+import math
+
+import pytest
+
+from loquent.bench.preferences import over_optimization, pairs
+from loquent.bench.preferences.over_optimization import Point
+from loquent.core.episode import TASK, Episode, Turn
+
+
+def spoken(row, number, text):
+    turns = (Turn(TASK, f"prompt {row}", to="agent"), Turn("agent", text), Turn(TASK, "", to="agent"))
+    return Episode("generation-v1", row, "train", 0, number, turns, "end")
+
+
+def test_gold_labels_are_read_as_pairs(tmp_path):
+    episodes = [(spoken("a", 0, "x"), spoken("a", 1, "x y")), (spoken("b", 0, "z"), spoken("b", 1, "u"))]
+    lines = over_optimization.preferences(episodes, gold=lambda text: len(text))
+    assert [line["preferred"] for line in lines] == ["second", "tie"]
+    file = tmp_path / "gold.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = pairs.read([file])
+    assert [(one.prompt, one.chosen, one.rejected) for one in found.pairs] == [("prompt a", "x y", "x")]
+    assert found.undecided == 1
+
+
+def test_the_course_takes_kl_from_the_answers_of_the_same_policy(tmp_path):
+    lines = [
+        {"update": 0, "evaluation/return": 0.0, "evaluation/gold": 1.0},
+        {
+            "update": 1,
+            "evaluation/return": 0.5,
+            "evaluation/gold": 2.0,
+            "kl/reference": 0.0,
+            "rollout/tokens": 9,
+        },
+        {"update": 2, "kl/reference": 0.25, "rollout/tokens": 8.0},
+        {
+            "update": 3,
+            "evaluation/return": 0.7,
+            "evaluation/gold": 1.5,
+            "kl/reference": 0.5,
+            "rollout/tokens": 8,
+        },
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert over_optimization.course(tmp_path, "gold") == [Point(0, 0.0, 0.0, 1.0), Point(1, 2.0, 0.5, 2.0)]
+
+
+def hump(updates, turn, wiggle=0.01):
+    """Gold rises to `turn` and falls as fast; proxy rises throughout."""
+    return [
+        Point(i, i / 2, i + wiggle * (-1) ** i, (turn - abs(turn - i)) / turn + wiggle * math.sin(7 * i))
+        for i in range(updates)
+    ]
+
+
+def test_the_watch_speaks_before_gold_has_lost_half_of_its_gain():
+    points = hump(41, 20)
+    found = over_optimization.warned(points)
+    assert found is not None
+    assert 20 < found.update < 30
+    assert found.lost == pytest.approx((max(p.gold for p in points) - points[found.update].gold), rel=0.05)
+    assert found.lost < 0.5
+    assert over_optimization.warned(points[: found.update]) is None  # not earlier
+    assert over_optimization.warned(points[:21]) is None  # gold only rises
+    still = [Point(p.update, p.kl, 1.0, p.gold) for p in points]
+    assert over_optimization.warned(still) is None  # the proxy does not rise
+
+
+def test_gold_that_never_rose_has_lost_no_share_of_a_gain():
+    points = [Point(i, i / 2, float(i), -i / 10 + 0.01 * (-1) ** i) for i in range(20)]
+    points[0] = Point(0, 0.0, 0.0, 1.0)
+    found = over_optimization.warned(points)
+    assert found is not None
+    assert found.lost is None
+    assert "Infinity" not in json.dumps(over_optimization.as_json(points, found))
+
+
+def test_the_figure_shows_gold_proxy_and_warning():
+    runs = {"beta 0": hump(41, 20), "beta <0.1>": hump(41, 60)}
+    found = {name: over_optimization.warned(points) for name, points in runs.items()}
+    text = over_optimization.figure(runs, found)
+    assert text.count('<path class="line ') == 8, "two curves and two keys for each run"
+    assert "the watch speaks, beta 0" in text
+    assert "the watch speaks, beta &lt;" not in text
+    assert '" text-anchor="end">the watch speaks, beta 0<' in text, (
+        "a text in the right half ends at its line"
+    )
+    assert "gold, empty" in over_optimization.figure({"empty": []}, {}), "a run without an evaluation"
+    assert (
+        over_optimization.as_json(runs["beta 0"], found["beta 0"])["warned"]["update"]
+        == found["beta 0"].update
+    )
