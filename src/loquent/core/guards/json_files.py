@@ -90,8 +90,9 @@ def values(texts: Iterable[str]) -> Iterator[Any]:
             value, end = scan(text, 0)
         except (StopIteration, ValueError, RecursionError):
             end = -1
-        is_short = end == len(text) < MOST_BYTES and text.count("{") + text.count("[") <= levels
-        yield value if is_short else loads(text, unique=True)
+        is_flat = "[" not in text and text.find("{", 1) < 0
+        is_right = end == len(text) < MOST_BYTES and (is_flat or text.count("{") + text.count("[") <= levels)
+        yield value if is_right else loads(text, unique=True)
 
 
 def load(

@@ -21,19 +21,20 @@ from loquent.errors import BadRow, LoquentError, MissingExtra
 
 Fields = dict[str, Any]
 Records = Iterator[tuple[int, Fields]]  # (number of the row, record)
+Wanted = Callable[[int], bool]  # by the number of the row
 
 
-def parquet(path: Path) -> Records:
-    """The rows of a Parquet file."""
+def parquet(path: Path, wanted: Wanted | None = None) -> Records:
+    """The rows of a Parquet file; batches without a wanted row are not made into records."""
     with _reading(path), _parquet(path) as file:
         count = arrow_files.batch_rows(file.metadata, path)
-        yield from _records(file.schema_arrow, file.iter_batches(count), path, may_repeat=True)
+        yield from _records(file.schema_arrow, file.iter_batches(count), path, wanted, may_repeat=True)
 
 
-def arrow(path: Path) -> Records:
-    """The rows of a file of Arrow, with a footer or as a stream, whose batches are not compressed."""
+def arrow(path: Path, wanted: Wanted | None = None) -> Records:
+    """The rows of a file of Arrow, with a footer or as a stream that is not compressed; as `parquet`."""
     with _reading(path), _arrow(path) as (schema, batches):
-        yield from _records(schema, map(arrow_files.valid, batches), path)
+        yield from _records(schema, map(arrow_files.valid, batches), path, wanted)
 
 
 def count(path: Path) -> int:
@@ -109,17 +110,34 @@ def _reading(path: Path) -> Iterator[None]:
         raise BadRow(f"this file cannot be read ({why})", file=path) from error
 
 
-def _records(schema: Any, batches: Iterable[Any], path: Path, *, may_repeat: bool = False) -> Records:
+def kept(schema: Any, place: Any) -> list[str]:
+    """The columns of a table that are read; errors and warnings as `_check`."""
+    return _check(schema, place)[0]
+
+
+def _records(
+    schema: Any, batches: Iterable[Any], path: Path, wanted: Wanted | None, *, may_repeat: bool = False
+) -> Records:
     """The records of batches, numbered from 1.
 
     Args:
+        wanted: which rows are used; batches without one are passed over.
         may_repeat: whether columns of categories are read; their batches must be small.
     """
     names, plain = _check(schema, path, may_repeat=may_repeat)
     convert = None if plain else values(names)
-    chosen = (_decoded(batch.select(names)) for batch in batches)
     number = 0
-    for number, row in enumerate(arrow_files.rows(chosen, path.stat().st_size), 1):
+
+    def useful() -> Iterator[Any]:
+        nonlocal number
+        for batch in batches:
+            if wanted is None or any(map(wanted, range(number + 1, number + 1 + batch.num_rows))):
+                yield _decoded(batch.select(names))
+            else:
+                number += batch.num_rows
+
+    for row in arrow_files.rows(useful(), path.stat().st_size):
+        number += 1
         try:
             yield number, row if convert is None else convert(row)
         except ValueError as error:
@@ -172,6 +190,8 @@ def _grade(kind: Any) -> int:
     """2: JSON has all values of an Arrow type; 1: `_value` converts them; 0: it has no such values."""
     from pyarrow import types as t
 
+    if getattr(kind, "extension_name", "") == "arrow.json":
+        return 1
     tests = (t.is_null, t.is_boolean, t.is_integer, t.is_string, t.is_large_string)
     if any(test(kind) for test in tests):
         return 2

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from loquent.data.tables import columnar, hub_folder
+from loquent.data.tables.columnar import Wanted
 from loquent.errors import BadRow
 
 Fields = dict[str, Any]
 # The number of the row from 1, its file and line, its record, and the record's JSON where the file has it
 Found = tuple[int, tuple[object, int | None], Fields, str | None]
-Wanted = Callable[[int], bool]
 
 
 class Table(ABC):
@@ -55,7 +55,7 @@ class Columnar(Table):
     def records(self, wanted: Wanted | None = None) -> Iterator[Found]:
         """As `Table.records`."""
         read = columnar.parquet if self.place.suffix.lower() == ".parquet" else columnar.arrow
-        for number, record in read(self.place):
+        for number, record in read(self.place, wanted):
             if wanted is None or wanted(number):
                 yield number, (self.place, number), record, None
 
@@ -64,7 +64,8 @@ class HubTable(Table):
     """A split of a hub dataset, or of a folder that `datasets` saved."""
 
     def __init__(self, place: Any, dataset: Any) -> None:
-        self.place, self.dataset = place, hub_folder.without_media(dataset)
+        dataset = hub_folder.without_media(dataset)
+        self.place, self.dataset = place, dataset.select_columns(columnar.kept(dataset.data.schema, place))
         self.size = int(dataset.data.nbytes)
 
     def count(self) -> int:

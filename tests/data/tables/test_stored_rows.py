@@ -28,7 +28,9 @@ from loquent.training.evaluate import chosen_rows
 from loquent.training.start import pool
 from loquent.training.trainer import Trainer
 
-pytest.importorskip("pyarrow")
+pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.csv")
+pytest.importorskip("pyarrow.parquet")
 pytestmark = pytest.mark.filterwarnings("ignore::loquent.core.settings.Remark")
 ROWS = [
     {"prompt": f"ask {i % 37}", "completion": f" {i}", "kind": "even" if i % 2 == 0 else "odd"}
@@ -148,6 +150,21 @@ def test_a_limit_reads_only_the_rows_that_it_chooses(tmp_path):
         assert list(load(source, 3)["train"]) == list(few)
         with pytest.raises(BadRow, match=rf"all.jsonl:{broken}: this line is not JSON"):
             load(source)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
+def test_a_limit_chooses_the_same_rows_in_every_format(tmp_path, ending):
+    few = stored(write(tmp_path / "all.jsonl"), limit=3)
+    path = tmp_path / f"all.{ending}"
+    table = pyarrow.Table.from_pylist(ROWS)
+    if ending == "csv":
+        pyarrow.csv.write_csv(table, path)
+    elif ending == "parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=3)
+    else:
+        with pyarrow.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table, max_chunksize=3)
+    assert as_lists(stored(path, limit=3)) == as_lists(few)
 
 
 def test_a_second_start_reads_neither_the_rows_nor_the_file(tmp_path, monkeypatch):
