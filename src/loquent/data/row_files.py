@@ -10,8 +10,9 @@ from loquent.core.guards import json_files
 from loquent.core.guards.opening import blocks_of_lines, open_bytes, whole
 from loquent.data import readers
 from loquent.data.tables import columnar
+from loquent.data.tables.columnar import Wanted
 from loquent.data.tables.splits import ALIASES
-from loquent.data.tables.table import Columnar, Found, HubTable, Shards, Table, Wanted
+from loquent.data.tables.table import Columnar, Found, HubTable, Shards, Table
 from loquent.errors import BadRow, BadSetting
 
 FORMATS = (*readers.FORMATS, ".parquet", ".arrow")
