@@ -17,7 +17,7 @@ from loquent.core.seeding import Key, borrowed
 from loquent.core.settings import Remark, check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record, digest
-from loquent.data import content, duplicates, row_files
+from loquent.data import content, duplicates
 from loquent.data.columns import Columns
 from loquent.data.tables import cache, forms, hub_folder
 from loquent.data.tables import splits as keyed
@@ -219,7 +219,7 @@ def share(rows: Sequence[Row], part: float) -> Sequence[Row]:
     Args:
         part: above 0 and at most 1.
     """
-    return limited(rows, max(1, round(part * len(rows))))
+    return limited(rows if isinstance(rows, Rows) else tuple(rows), max(1, round(part * len(rows))))
 
 
 def _builtin(source: Source) -> Splits:
@@ -236,6 +236,7 @@ def _builtin(source: Source) -> Splits:
 @content.kept(16)
 def _tables(source: Source) -> Tables | None:
     """The tables of a source by split; None for the IMDB folders."""
+    from loquent.data import row_files  # built-in rows need no reader
     from loquent.data.readers import is_imdb
 
     if source.kind == "hub":
