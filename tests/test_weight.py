@@ -14,27 +14,27 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
-SHARE_OF_TESTS = 0.95
+SHARE_OF_TESTS = 0.96  # 0.953 after the options of commands; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_174,
     "agents": 896,
-    "algorithms": 4_748,
-    "bench": 5_884,
-    "cli": 3_474,
-    "core": 3_764,
+    "algorithms": 4_750,
+    "bench": 5_782,
+    "cli": 3_437,
+    "core": 3_878,
     "corpora": 1_646,
-    "data": 4_273,
+    "data": 4_290,
     "door": 320,
-    "files": 1_390,
-    "metrics": 5_315,
+    "files": 1_392,
+    "metrics": 5_453,
     "models": 6_577,
-    "pretrained": 3_257,
-    "report": 2_069,
-    "rewards": 1_005,
+    "pretrained": 3_253,
+    "report": 1_982,
+    "rewards": 1_130,
     "statistics": 1_018,
-    "tasks": 12_845,
-    "training": 4_127,
+    "tasks": 12_872,
+    "training": 4_180,
 }
 NO_CODE = {
     tokenize.COMMENT,

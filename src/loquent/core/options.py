@@ -45,7 +45,7 @@ __all__ = [
 def fill(cls: type, node: Node | None, section: str) -> Any:
     """An instance of the frozen dataclass `cls` from a YAML mapping.
 
-    A field of the type `Mapping[str, Node]` keeps its nodes.
+    A field of the type `Mapping[str, Node]` keeps its nodes. Dataclasses may stand in lists and mappings.
 
     Args:
         section: the name of the mapping in error messages.
@@ -211,6 +211,13 @@ def coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> 
         return fill(hint, node, name)
     if hint == Mapping[str, Node]:
         return node.mapping(name)
+    inner: Any = next(filter(dataclasses.is_dataclass, typing.get_args(hint)), None)
+    if inner and typing.get_origin(hint) is tuple:
+        if not isinstance(node.value or [], list):
+            raise BadSetting(f"{node.place}: {name} must be a list, got {node.bare()!r:.200}")
+        return tuple(fill(inner, item, f"{name}[{i}]") for i, item in enumerate(node.value or []))
+    if inner and typing.get_origin(hint) is Mapping:
+        return {key: fill(inner, item, f"{name}.{key}") for key, item in node.mapping(name).items()}
     types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     for option in types_:
         fits, value = _fits(node.plain(), option)

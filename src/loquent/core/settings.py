@@ -30,6 +30,7 @@ def setting(
     infinite: bool = False,
     transport: bool = False,
     file: bool = False,
+    execution: bool = False,
 ) -> Any:
     """A dataclass field with a meaning, a source and a range.
 
@@ -44,6 +45,7 @@ def setting(
         transport: whether the setting only says how a service is reached (an address, a timeout). Such a
             setting is no part of fingerprints, and a collection can be resumed with another value.
         file: whether the setting names a file or a folder whose content counts: rows, words or a network.
+        execution: whether the setting only says where, how fast and how precisely a metric computes.
     """
     metadata = {
         "why": why,
@@ -54,6 +56,7 @@ def setting(
         "infinite": infinite,
         "transport": transport,
         "file": file,
+        "execution": execution,
     }
     if type(default) in (dict, list):
         raise TypeError(
@@ -92,9 +95,9 @@ def range_problem(field: dataclasses.Field[Any], value: Any) -> str | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     low, high, limits = allowed.get("low"), allowed.get("high"), range_text(field)
-    if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
-        return f"must be {limits or 'a number'}, got {value!r}"
-    if math.isinf(value) and not allowed.get("infinite"):
+    if value != value or (low is not None and value < low) or (high is not None and value > high):
+        return f"must be {limits or 'a number'}, got {value!r:.200}"
+    if value in (math.inf, -math.inf) and not allowed.get("infinite"):
         return f"must be a finite number{', ' if limits else ''}{limits}, got {value!r}"
     return None
 

@@ -13,12 +13,12 @@ from typing import Any
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
 from loquent.core.guards.json_files import shown
-from loquent.core.metric import Context, Measured, Metric, Samples, traits
+from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of, place_of
-from loquent.metrics.function import FunctionMetric
+from loquent.metrics.function import of_function
 from loquent.rewards.counting import Counting
 
 Scores = list[float | None]
@@ -29,7 +29,7 @@ class Term:
     """A named score per episode: the scores of `metric` under `key`.
 
     An empty key means the metric's only key, or else the key with the metric's name.
-    `score` returns raw scores; `counting` says how `rewards.apply` turns them into rewards.
+    `score` and `scores` return raw scores; `counting` says how `rewards.apply` turns them into rewards.
     """
 
     name: str
@@ -42,14 +42,27 @@ class Term:
         """Whether the score of an episode depends on the episodes scored with it."""
         return traits(self.metric).together
 
+    @property
+    def range(self) -> Range:
+        """The least and the greatest reward of an episode, clipped; infinite where open or unknown."""
+        if self.counting.potential or (self.counting.clip and traits(self.metric).reads == "turn"):
+            return EVERYTHING  # a bound of each turn bounds no sum
+        low, high = range_of(self.metric, self.key or key_of(self.metric))
+        least, most = self.counting.clip or EVERYTHING
+        return max(low, least), min(high, most)
+
     def score(self, samples: Samples) -> Scores:
-        """One finite number per sample, or None where the term does not apply; the metric is called once.
+        """One finite number per sample, or None where the term does not apply, as `scores`."""
+        return self.scores(samples)[""]
+
+    def scores(self, samples: Samples) -> dict[str, Scores]:
+        """The scores under "", and those of the parts of a function under "/PART"; the metric is called once.
 
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
         if not len(samples):
-            return []
+            return {"": []}
         try:
             measured = self.metric(samples)
         except LoquentError:
@@ -59,7 +72,11 @@ class Term:
                 f"{place_of(error)}reward {self.name!r} raised {type(error).__name__}: {error}; "
                 f"{self._culprit(samples)}"
             ) from error
-        return numbers(self._chosen(measured), samples.rows, self.name)
+        whole = numbers(self._chosen(measured), samples.rows, self.name)
+        key = f"{self.metric.name}/"
+        has_parts = not self.key and traits(self.metric).parts
+        parts = [name for name in measured.samples if has_parts and name.startswith(key)]
+        return {"": whole, **{f"/{name.removeprefix(key)}": measured.samples[name] for name in parts}}
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
@@ -146,7 +163,7 @@ class DottedOptions:
 def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
     """Your own Python function as module:function, on a batch of episodes or per token.
 
-    With per="episode", the function is `f(samples) -> a float or None per sample`; with per="token", it is
+    With per="episode", the function is one of `loquent.metrics.function`; with per="token", it is
     `f(episode, turn) -> a float per token`.
 
     Raises:
@@ -158,7 +175,13 @@ def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
         raise BadSetting(f"{problem}; name a function as 'module:function'")
     if options.per == "token":
         return TokenFunction(function)
-    return function if isinstance(function, FunctionMetric) else FunctionMetric(function, options.function)
+    return of_function(function)
+
+
+def key_of(metric: Metric) -> str:
+    """The key that a term without a key scores by: the metric's only key, or its name."""
+    keys = traits(metric).keys
+    return keys[0] if len(keys) == 1 else metric.name
 
 
 def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:

@@ -99,6 +99,13 @@ def test_a_cache_of_an_earlier_version_is_made_anew(context):
     assert sorted(path.name for path in folder.iterdir()) == ["card.json", "weights.safetensors"]
 
 
+@pytest.mark.parametrize("change", [{"vocabulary": 5}, {"slope": None}, {"bits": 10**9}, {"features": ["x"]}])
+def test_a_head_of_another_form_is_refused_by_its_field(context, change):
+    classifier = sentiment(context).classifier
+    with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
+        type(classifier).of({**classifier.head(), **change}, classifier.arrays())
+
+
 def test_halves_are_disjoint_and_other_rows_make_another_classifier(toy, toy_reviews):
     rows = labelled.labelled_rows(toy(toy_reviews(400)))
     one, other = labelled.half(rows, "sentiment"), labelled.half(rows, "judge")

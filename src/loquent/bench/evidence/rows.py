@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,9 +12,11 @@ from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.schema import published
 from loquent.bench.schema.published import Figure
 from loquent.bench.schema.suite_schema import Column, Suite
+from loquent.core.guards.json_files import is_number
 from loquent.core.logged import value as measured
+from loquent.core.metric import Range
 from loquent.files import final_evaluation
-from loquent.report.ceiling import cut, limits
+from loquent.report.ranges import HELD_OUT, cut, limits
 from loquent.statistics import two_way
 from loquent.statistics.intervals import Interval, interval
 
@@ -29,7 +30,8 @@ class Row:
     `values`, and their standard errors over rows (`errors`), are by column and seed. `by_row` has, for the
     columns that are means over episodes, the mean on each row by seed. `both` has the intervals over seeds
     and rows of these columns, for 5 seeds or more; `over_rows`, for 2 to 4 seeds, those of the mean of these
-    runs over rows. Intervals end at the range of their column. `paper` holds the published figures by column.
+    runs over rows. Intervals end at the range of their column (`ends`). `paper` holds the published figures
+    by column.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Row:
     by_row: Mapping[str, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     both: Mapping[str, Interval] = field(default_factory=dict)
     over_rows: Mapping[str, Interval] = field(default_factory=dict)
+    ends: Mapping[str, Range] = field(default_factory=dict)
     decoding: str = ""  # of the evaluations; "" without a run
 
     def error(self, column: str) -> float | None:
@@ -80,7 +83,12 @@ def row(
         if (own := _by_row(settings, evaluations, runs))
     }
     ends = {
-        column: limits(settings.metric, values[column].values()) for column, settings in suite.columns.items()
+        column: limits(
+            settings.metric if settings.logged else HELD_OUT + settings.metric,
+            values[column].values(),
+            evaluations.values(),
+        )
+        for column, settings in suite.columns.items()
     }
     entry = suite.cells[name]
     table, paper = published.row(suite.paper, entry.published) if entry.published else (None, {})
@@ -108,6 +116,7 @@ def row(
         paper_quote=table.quote if table else "",
         errors={column: _errors(settings, runs, evaluations) for column, settings in suite.columns.items()},
         by_row=by_row,
+        ends=ends,
         both={
             column: cut(found, ends[column])
             for column, own in by_row.items()
@@ -128,7 +137,7 @@ def _values(
     values = {}
     for seed, evaluation in evaluations.items():
         line = runs[seed].logged if column.logged else evaluation["values"]
-        if _is_finite(value := measured(line, column.metric)):
+        if is_number(value := measured(line, column.metric)):
             values[seed] = float(value)
     return values
 
@@ -156,7 +165,7 @@ def _errors(
         error = played.error(column.metric) if played is not None else None
         if error is None and "rows" in evaluation:
             error = evaluation.get("errors", {}).get(column.metric)
-        if _is_finite(error):
+        if is_number(error):
             errors[seed] = float(error)
     return errors
 
@@ -208,7 +217,3 @@ def moved(found: Found, mean: float) -> Found:
     """The same interval about another mean: that of all episodes, where rows are not played equally often."""
     low, high = (None if end is None else end + mean - found.mean for end in (found.low, found.high))
     return replace(found, mean=mean, low=low, high=high)
-
-
-def _is_finite(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core import schema
+from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.judges import card
 from loquent.metrics.text import words
@@ -119,6 +121,17 @@ class CharacterNgrams:
 Features = WordNgrams | CharacterNgrams
 
 
+@dataclass(frozen=True)
+class _Head:
+    """All but the arrays, as the card has it."""
+
+    features: Literal["word n-grams", "character n-grams"]
+    slope: float
+    intercept: float
+    vocabulary: tuple[str, ...] = ()
+    bits: int = setting(18, low=1, high=32)
+
+
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """P(positive) = logistic(slope * w.x + intercept) for a text with the tf-idf vector x.
@@ -156,22 +169,17 @@ class Classifier:
         return arrays | ({"codes": self.features.codes} if isinstance(self.features, WordNgrams) else {})
 
     @staticmethod
-    def of(head: Any, arrays: card.Arrays) -> Classifier:
-        """The classifier of a head and its arrays; ValueError, KeyError or TypeError if they do not fit."""
-        features: Features
-        if head["features"] == WordNgrams.kind:
-            features = WordNgrams({word: i for i, word in enumerate(head["vocabulary"], 1)}, arrays["codes"])
-        elif head["features"] == CharacterNgrams.kind:
-            features = CharacterNgrams(head["bits"])
-        else:
-            raise ValueError(f"unknown features {head['features']!r:.40}")
+    def of(value: Any, arrays: card.Arrays) -> Classifier:
+        """The classifier of a head and its arrays; ValueError or KeyError if they do not fit."""
+        head = schema.read(_Head, value)
+        features: Features = CharacterNgrams(head.bits)
+        if head.features == WordNgrams.kind:
+            features = WordNgrams({word: i for i, word in enumerate(head.vocabulary, 1)}, arrays["codes"])
         if not (len(features),) == arrays["idf"].shape == arrays["weights"].shape:
             raise ValueError(
                 f"{len(features)} features, {arrays['idf'].shape} idf and {arrays['weights'].shape} weights"
             )
-        return Classifier(
-            features, arrays["idf"], arrays["weights"], float(head["slope"]), float(head["intercept"])
-        )
+        return Classifier(features, arrays["idf"], arrays["weights"], head.slope, head.intercept)
 
 
 @dataclass(frozen=True, eq=False)

@@ -257,7 +257,7 @@ def test_folders_that_are_no_reward_models(tmp_path, trained):
         preference_model(Context(), path=str(tmp_path / "none"))
     good = json.loads((trained.folder / "card.json").read_text())
     for change, message in (
-        ({"objective": "other"}, "objective = 'other'; it must be one of bradley_terry, good_bad"),
+        ({"objective": "other"}, "objective must be one of 'bradley_terry', 'good_bad', got 'other'"),
         ({"mean": "0"}, "mean"),
         ({"include_prompt": 1}, "include_prompt"),
         ({"kind": "layers"}, r"kind and format are 'layers' and 1; reward_model and 1 are needed"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.errors import BadCheckpoint, BadModel
-from loquent.files import saved_state
+from loquent.errors import BadModel
 from loquent.metrics.judges import card
 
 KIND = "reward_model"
@@ -21,7 +22,7 @@ ADVICE = "name a folder that `loquent reward` wrote; other classifiers: the metr
 class Note:
     """What the folder of a reward model says: the objective, whether it reads prompts, and the mean of r."""
 
-    objective: str
+    objective: Literal["bradley_terry", "good_bad"]
     include_prompt: bool
     mean: float
 
@@ -38,14 +39,9 @@ def read_note(folder: Path) -> Note:
     else:
         place, content = folder / card.CARD, card.read(folder, KIND, ADVICE, error=BadModel)
     try:
-        objective = saved_state.text(content, "objective")
-        mean = saved_state.number(content, "mean")
-        note = Note(objective, saved_state.flag(content, "include_prompt"), mean)
-    except BadCheckpoint as error:
-        raise BadModel(f"{place}: {error}; {ADVICE}") from error
-    if objective not in LABELS:
-        raise BadModel(f"{place}: objective = {objective!r:.40}; it must be one of {', '.join(LABELS)}")
-    return note
+        return schema.read(Note, content, extra=True)
+    except ValueError as error:
+        raise BadModel(f"{place}: {error}; {ADVICE}") from None
 
 
 def check_files(folder: Path) -> None:
