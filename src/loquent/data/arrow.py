@@ -52,7 +52,7 @@ def read_parquet(path: Path) -> Iterator[Episode]:
     try:
         with parquet.ParquetFile(path) as file:
             _check(file.schema_arrow, path)
-            count = arrow_files.batch_rows(file.metadata, path)
+            count = arrow_files.batch_rows(path)
             rows = arrow_files.rows(file.iter_batches(count), path.stat().st_size)
             for number, row in enumerate(rows, 1):
                 yield _episode(row, path, number)

@@ -3,10 +3,13 @@
 import csv
 import gzip
 import json
+import random
 import warnings
+from collections import Counter
 
 import pytest
 
+from loquent.core.guards import arrow_files
 from loquent.core.settings import Remark
 from loquent.core.values import Record
 from loquent.data import sources
@@ -149,9 +152,9 @@ def test_columns_that_json_does_not_have_are_converted_or_left_out_and_told(tmp_
     }
 
 
-def compressed_stream(path):
+def compressed(path, made=ipc.new_stream):
     data = table(prompt=["a b"] * 1000)
-    with ipc.new_stream(str(path), data.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+    with made(str(path), data.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(data)
 
 
@@ -177,8 +180,9 @@ HOSTILE = {
         lambda p: p.write_bytes(b"ARROW1\0\0" + b"\xff" * 99),
         "cannot be read",
     ),
-    "a compressed stream": ("train.arrow", compressed_stream, "is compressed"),
-    "entries of one long text": ("train.arrow", dictionary_file, "a column has the type dictionary"),
+    "a compressed stream": ("train.arrow", compressed, "is compressed"),
+    "a compressed file": ("train.arrow", lambda p: compressed(p, ipc.new_file), "is compressed"),
+    "entries of one long text": ("train.arrow", dictionary_file, "has a dictionary"),
     "a column twice": (
         "train.parquet",
         lambda p: parquet.write_table(
@@ -241,6 +245,24 @@ def test_a_hostile_file_is_a_bad_row(tmp_path, kept, name):
         read(tmp_path / file)
     assert file in str(error.value)
     assert not list((tmp_path / "cache").rglob("*.partial*")), "nothing half written stays"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "file.arrow"])
+def test_a_damaged_table_is_read_or_a_bad_row(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(arrow_files, "batch_rows", lambda path: 7)  # which starts a process for each file
+    content, ended = write(tmp_path / name, ROWS).read_bytes(), Counter()
+    for seed in range(40):
+        draw, damaged = random.Random(seed), bytearray(content)
+        for _ in range(draw.choice((1, 2, 8))):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        damaged = damaged[: draw.randrange(len(damaged))] if seed % 7 == 0 else damaged
+        (tmp_path / f"train.{name.split('.')[1]}").write_bytes(damaged)
+        try:
+            read(tmp_path / f"train.{name.split('.')[1]}")
+            ended["read"] += 1
+        except BadRow:
+            ended["refused"] += 1
+    assert min(ended["read"], ended["refused"]) > 2, "neither all is read nor all is refused"
 
 
 def test_hostile_metadata_of_a_saved_folder_is_refused(tmp_path, kept):

@@ -10,24 +10,30 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from loquent.core.guards import limited
 from loquent.core.guards.json_files import loads
 from loquent.core.guards.opening import MOST_WHOLE, check_expansion, check_regular, whole
 
+WORKER = Path(__file__).with_name("parquet_worker.py")
+SECONDS, MEMORY = 20, 1 << 32  # of the process that looks at metadata
 ROWS = 2048  # rows of one batch
 MAGIC = b"ARROW1"  # the first bytes of a file of Arrow with a footer; a stream has none
 
 
-def batch_rows(metadata: Any, path: Path) -> int:
+def batch_rows(path: Path) -> int:
     """The rows of a Parquet file to read at a time: few where a value may be long, as columns repeat values.
 
     Raises:
-        OSError: the columns are much larger than the file.
+        OSError: the columns are much larger than the file, or its metadata are damaged.
     """
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    check_expansion(sum(group.total_byte_size for group in groups), path.stat().st_size)
-    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
-    longest = max((column.total_uncompressed_size for column in columns), default=1)
-    return int(min(ROWS, max(1, MOST_WHOLE // max(1, longest))))
+    check_regular(path)
+    try:
+        job = {"path": str(path.resolve())}
+        sizes = limited.run(WORKER, job, seconds=SECONDS, memory=MEMORY)
+    except limited.Failed as error:
+        raise OSError(f"its metadata cannot be read: {error}") from error
+    check_expansion(sizes["total"], path.stat().st_size)
+    return int(min(ROWS, max(1, MOST_WHOLE // max(1, sizes["longest"]))))
 
 
 def rows(batches: Iterable[Any], size: int) -> Iterator[dict[str, Any]]:
@@ -70,8 +76,11 @@ def streams(folder: Path) -> list[Path]:
     return files
 
 
-def check_stream(file: Path) -> None:
-    """OSError for a stream that is compressed or has other messages than one schema and batches.
+def check_stream(file: Path) -> int:
+    """Where the stream of a file of Arrow begins.
+
+    A file with a footer is a stream between its first bytes and the footer, which is not read.
+    OSError for a stream that is compressed or has other messages than one schema and batches.
 
     Compressed buffers decompress as a whole and without a bound when a library opens a file.
     """
@@ -79,6 +88,8 @@ def check_stream(file: Path) -> None:
 
     check_regular(file)
     with memory_map(str(file)) as source:
+        begin = 8 if source.read(len(MAGIC)) == MAGIC else 0
+        source.seek(begin)
         messages = ipc.MessageReader.open_stream(source)
         try:
             while True:
@@ -89,6 +100,7 @@ def check_stream(file: Path) -> None:
                     raise OSError(f"{file.name} has a {message.type}")
         except StopIteration:
             pass
+    return begin
 
 
 def schema_of(file: Path) -> Any:

@@ -26,8 +26,9 @@ Wanted = Callable[[int], bool]  # by the number of the row
 
 def parquet(path: Path, wanted: Wanted | None = None) -> Records:
     """The rows of a Parquet file; batches without a wanted row are not made into records."""
+    with _reading(path):
+        count = arrow_files.batch_rows(path)
     with _reading(path), _parquet(path) as file:
-        count = arrow_files.batch_rows(file.metadata, path)
         yield from _records(file.schema_arrow, file.iter_batches(count), path, wanted, may_repeat=True)
 
 
@@ -77,15 +78,11 @@ def _arrow(path: Path) -> Iterator[tuple[Any, Iterable[Any]]]:
     """The schema and the batches of a file of Arrow."""
     from pyarrow import ipc, memory_map
 
-    check_regular(path)
-    with memory_map(str(path)) as source, path.open("rb") as start:
-        if start.read(len(arrow_files.MAGIC)) == arrow_files.MAGIC:
-            opened = ipc.open_file(source)
-            yield opened.schema, map(opened.get_batch, range(opened.num_record_batches))
-        else:
-            arrow_files.check_stream(path)
-            opened = ipc.open_stream(source)
-            yield opened.schema, opened
+    begin = arrow_files.check_stream(path)
+    with memory_map(str(path)) as source:
+        source.seek(begin)
+        opened = ipc.open_stream(source)
+        yield opened.schema, opened
 
 
 def values(names: Iterable[str]) -> Callable[[Any], Fields]:
