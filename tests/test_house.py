@@ -249,6 +249,7 @@ PROTOCOLS = ("core/rollout/*.py", "adapters/*.py")  # rooms whose protocols are 
 LOOKED_UP = {
     ("core/metric.py", "keys"),  # `traits`: a metric may leave these out, and every reader asks `traits`
     ("core/metric.py", "directions"),
+    ("core/metric.py", "fallible"),
     ("core/metric.py", "range"),
     ("core/metric.py", "ranges"),
     ("core/metric.py", "together"),

@@ -15,24 +15,24 @@ HERE = Path(__file__).resolve().parents[1]
 HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
-    "adapters": 1_173,
-    "agents": 896,
+    "adapters": 1_180,
+    "agents": 999,
     "algorithms": 4_747,
     "bench": 6_378,
     "cli": 3_719,
-    "core": 3_659,
+    "core": 3_690,
     "corpora": 1_646,
-    "data": 3_312,
+    "data": 3_331,
     "door": 320,
     "files": 1_390,
-    "metrics": 4_324,
+    "metrics": 4_325,
     "models": 6_577,
     "pretrained": 3_251,
     "report": 2_067,
-    "rewards": 1_005,
+    "rewards": 1_332,
     "statistics": 1_018,
     "tasks": 13_083,
-    "training": 4_110,
+    "training": 4_154,
 }
 NO_CODE = {
     tokenize.COMMENT,

@@ -68,11 +68,13 @@ class Measured:
     """The result of a metric.
 
     `samples` has one score per sample for each key, None where the metric does not apply. `corpus` has one
-    number per key; a key that does not apply is absent.
+    number per key; a key that does not apply is absent. `unjudged` has the numbers of the samples that should
+    have a score and could not be judged; their scores are None.
     """
 
     samples: Scores = field(default_factory=dict)
     corpus: dict[str, float] = field(default_factory=dict)
+    unjudged: frozenset[int] = frozenset()
 
 
 @runtime_checkable
@@ -108,6 +110,7 @@ class Traits:
     together: bool = False  # whether a sample's score depends on the other samples of the call
     reads: str = "answer"  # what it scores: "answer", or the whole "episode"
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
+    fallible: bool = False  # whether it may leave samples unjudged, as a judge that cannot be reached
 
 
 def traits(metric: Any) -> Traits:
@@ -121,6 +124,7 @@ def traits(metric: Any) -> Traits:
         together=bool(getattr(metric, "together", default.together)),
         reads=str(getattr(metric, "reads", default.reads)),
         corpus_only=tuple(getattr(metric, "corpus_only", default.corpus_only)),
+        fallible=bool(getattr(metric, "fallible", default.fallible)),
     )
 
 

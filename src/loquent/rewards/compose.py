@@ -7,9 +7,10 @@ task's instruction and the turns between other seats.
 
 The place of a score. A term's score is stored under its name on the last answer of the learning seat. A token
 term's scores are stored on every answer of that seat that has tokens. A score of None adds no key. An episode
-without an answer does not change. If the reward may differ from the score (`counting.Counting`), NAME has the
-reward and NAME/raw the score. For a learner, rewards may be placed on tokens (`placement`), normalised
-(`learner`) or come from a potential (`shaping`).
+without an answer does not change. An episode that a term could not judge has the term's name in
+`Episode.unjudged` and no key of it; learners leave the episode out. If the reward may differ from the score
+(`counting.Counting`), NAME has the reward and NAME/raw the score. For a learner, rewards may be placed on
+tokens (`placement`), normalised (`learner`) or come from a potential (`shaping`).
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
                 "give the term another name, and name its metric with 'of'"
             )
         terms.append(_term(name, options, own, context, cache))
+        if isinstance(terms[-1], Term) and terms[-1].fallible and not weights[name]:
+            raise BadSetting(
+                f"rewards.{name}: its weight is 0, and an answer that it cannot judge would still be left "
+                "out of learning; measure it under metrics: instead"
+            )
     return tuple(terms), Record(weights)
 
 
@@ -179,7 +185,8 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         reason = "it reads whole episodes" if own_traits.reads == "episode" else OTHER_TEXTS
         why = f"{of} cannot score parts of an answer: {reason}"
         raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
-    if of != "callable" and not own_code and not together:  # own code may depend on anything, even the time
+    # own code may depend on anything, even the time; a judge has its own cache, and its failures are not kept
+    if of != "callable" and not own_code and not together and not own_traits.fallible:
         metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
     return Term(name, metric, key, counts)
 
@@ -214,7 +221,7 @@ def _counted(
 ) -> list[Episode]:
     """The episodes with the reward of a term. Each episode has an answer."""
     texts = [episode_texts(episode) for episode in episodes]
-    scores = term.score(_samples(texts, rows, episodes))
+    scores, unjudged = term.judge(_samples(texts, rows, episodes))
     reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
@@ -228,15 +235,18 @@ def _counted(
     ]
     prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
     beginnings = [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes]
-    parts = iter(term.score(_samples(beginnings, [rows[i] for i, _ in prefixes])))
+    scored, unjudged_parts = term.judge(_samples(beginnings, [rows[i] for i, _ in prefixes]))
+    parts, unjudged = iter(scored), unjudged | {prefixes[i][0] for i in unjudged_parts}
     done = []
-    for episode, score, own_ends, own_cuts in zip(episodes, scores, ends, cuts, strict=True):
+    for i, (episode, score, own_ends, own_cuts) in enumerate(zip(episodes, scores, ends, cuts, strict=True)):
         reward = reward_of(score)
         part_rewards = [reward_of(next(parts)) for _ in own_cuts]
         per_token = (
             placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
         )
-        done.append(_with_score(term, score, reward, per_token, episode))
+        if i in unjudged:
+            score = reward = per_token = None
+        done.append(_with_score(term, score, reward, per_token, _marked(term.name, episode, i in unjudged)))
     return done
 
 
@@ -249,16 +259,24 @@ def _shaped(
     """The episodes with the rewards of a potential. Each episode has an answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    scores = term.score(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
+    scores, failed = term.judge(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
     for (i, sample), score in zip(samples, scores, strict=True):
         potentials[i][sample] = term.counting.clipped(score)
     done = []
-    whole = term.score(samples_of(episodes, rows))
-    for episode, own, phi, score in zip(episodes, steps, potentials, whole, strict=True):
-        bare = _with_score(term, score, None, None, episode)
-        done.append(shaping.shaped(term.name, bare, own, phi, learner))
+    whole, unjudged = term.judge(samples_of(episodes, rows))
+    unjudged |= {samples[i][0] for i in failed}
+    for i, (episode, own, phi, score) in enumerate(zip(episodes, steps, potentials, whole, strict=True)):
+        episode = _marked(term.name, episode, i in unjudged)
+        bare = _with_score(term, None if i in unjudged else score, None, None, episode)
+        done.append(bare if i in unjudged else shaping.shaped(term.name, bare, own, phi, learner))
     return done
+
+
+def _marked(name: str, episode: Episode, unjudged: bool) -> Episode:
+    """The episode with the term among its unjudged rewards, or without it."""
+    names = tuple(other for other in episode.unjudged if other != name) + (name,) * unjudged
+    return episode if names == episode.unjudged else replace(episode, unjudged=names)
 
 
 def _samples(

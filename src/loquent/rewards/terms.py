@@ -42,14 +42,26 @@ class Term:
         """Whether the score of an episode depends on the episodes scored with it."""
         return traits(self.metric).together
 
+    @property
+    def fallible(self) -> bool:
+        """Whether some samples may be unjudged."""
+        return traits(self.metric).fallible
+
     def score(self, samples: Samples) -> Scores:
-        """One finite number per sample, or None where the term does not apply; the metric is called once.
+        """The scores of `judge`."""
+        return self.judge(samples)[0]
+
+    def judge(self, samples: Samples) -> tuple[Scores, frozenset[int]]:
+        """The scores of samples and the numbers of the samples that could not be judged.
+
+        A score is a finite number, or None where the term does not apply or the sample is unjudged. The
+        metric is called once.
 
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
         if not len(samples):
-            return []
+            return [], frozenset()
         try:
             measured = self.metric(samples)
         except LoquentError:
@@ -59,7 +71,10 @@ class Term:
                 f"{place_of(error)}reward {self.name!r} raised {type(error).__name__}: {error}; "
                 f"{self._culprit(samples)}"
             ) from error
-        return numbers(self._chosen(measured), samples.rows, self.name)
+        scores = numbers(self._chosen(measured), samples.rows, self.name)
+        return [
+            None if i in measured.unjudged else score for i, score in enumerate(scores)
+        ], measured.unjudged
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):

@@ -11,7 +11,7 @@ from typing import Any
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
-from loquent.core.metric import Measured, Metric, Scores
+from loquent.core.metric import Measured, Metric, Scores, traits
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
@@ -21,6 +21,7 @@ from loquent.data.groups import Groups
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.rewards import compose
+from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
 from loquent.training.metrics import same_key
 
@@ -118,6 +119,9 @@ def evaluate_agent(
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
+    values |= outcomes.unjudged(
+        played, [term.name for term in terms if isinstance(term, Term) and term.fallible]
+    )
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups
@@ -180,20 +184,24 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     """The scores of all metrics on the last answers of the episodes: per episode and for the corpus.
 
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
-    KEY; the mean is over these.
+    KEY; the mean is over these. `unjudged/KEY` is the number of episodes that a fallible metric could not
+    judge; if it could judge none, the value is nan.
     """
     samples = compose.samples_of(episodes, [rows[episode.row] for episode in episodes])
     values: dict[str, float] = {}
     columns: Scores = {}
     for metric in metrics:
         measured = metric(samples)
-        corpus = measured.corpus
+        corpus = {**dict.fromkeys(measured.samples if measured.unjudged else (), math.nan), **measured.corpus}
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
         columns |= measured.samples
         shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
+        if traits(metric).fallible:
+            count = float(len(measured.unjudged))
+            values |= {f"{outcomes.UNJUDGED}{key}": count for key in measured.samples}
     return Measured(columns, values)
 
 

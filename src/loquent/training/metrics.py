@@ -26,7 +26,7 @@ class Renamed:
         self.version, self.higher_is_better = metric.version, metric.higher_is_better
         own = traits(metric)
         self.keys = tuple(f"{name}/{key}" for key in own.keys)
-        self.range = own.range
+        self.range, self.fallible = own.range, own.fallible
         self.ranges = {f"{name}/{key}": ends for key, ends in own.ranges.items()}
         self.directions = {f"{name}/{key}": up for key, up in own.directions.items()}
 
@@ -34,7 +34,8 @@ class Renamed:
         """The scores of the metric, under the new keys."""
         measured = self.metric(samples)
         columns = {f"{self.name}/{key}": scores for key, scores in measured.samples.items()}
-        return Measured(columns, {f"{self.name}/{key}": value for key, value in measured.corpus.items()})
+        corpus = {f"{self.name}/{key}": value for key, value in measured.corpus.items()}
+        return Measured(columns, corpus, measured.unjudged)
 
 
 def build_metrics(settings: Record, context: Context) -> list[Metric]:

@@ -124,7 +124,7 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
 
 
 def _scores(sections: Sections, without_tables: bool) -> list[Override]:
-    """Overrides of rewards and metrics that need absent networks, programs or tables.
+    """Overrides of rewards and metrics that need absent networks, programs or tables, or a judge.
 
     They get their default classifier, or the metric `lexicon` replaces them.
     """
@@ -134,6 +134,7 @@ def _scores(sections: Sections, without_tables: bool) -> list[Override]:
             options = node.value if isinstance(node.value, dict) else {}
             of = options["of"].value if "of" in options else name
             absent = any(key in options and not _exists(options[key].value) for key in ("path", "jar"))
+            absent = absent or "judge" in options  # a folder that may be absent, or an endpoint
             if "classifier" in options:
                 found += [
                     Override((section, name, key), tree(value, PROFILE, None))
