@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import loquent
 from helpers.endpoint import Server, chat
 from helpers.judges import Scripted
+from loquent.adapters.gymnasium import Environment
 from loquent.core import registry
 from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.episode import Episode, Tokens, Turn
@@ -18,13 +20,14 @@ from loquent.core.metric import Context, Samples
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record, digest
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, NotTrusted
 from loquent.metrics.making import make
 from loquent.rewards import Learner, apply, build
 from loquent.rewards.judge import questions
 from loquent.rewards.judge.options import JudgeOptions
 from loquent.rewards.judge.replies import FILE, Replies
 from loquent.rewards.learner import of_run
+from loquent.training import recipes
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 OPTIONS = JudgeOptions(judge=Record(kind="scripted"), low=0.0, high=5.0)
@@ -421,3 +424,35 @@ def test_what_leaves_the_machine_is_told_before(serve, tmp_path):
     with pytest.warns(Remark, match=line):
         judge(tmp_path, judge=there, form="pair")
     assert server.seen == []
+
+
+def test_a_recipe_from_elsewhere_names_no_address_unasked(tmp_path, monkeypatch):
+    recipe = "task: {{kind: generation}}\nrewards: {{llm_judge: {{judge: {{kind: http, model: m, {}}}}}}}\n"
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    file = tmp_path / "theirs.yaml"
+    for setting in ("base_url: 'http://127.0.0.1:1/v1'", "api_key_variable: HOME"):
+        file.write_text(recipe.format(setting))
+        with pytest.raises(NotTrusted, match=setting.partition(":")[0]):
+            recipes.load(file)
+        recipes.load(file, imports="all")
+    prints = set()
+    for port in (1, 2):
+        file.write_text(recipe.format(f"base_url: 'http://127.0.0.1:{port}/v1'"))
+        prints.add(recipes.load(file, imports="all").fingerprint)
+    assert len(prints) == 1  # the address is no part of a run's identity
+    file.write_text(recipe.format("temperature: 0.5"))
+    assert recipes.load(file, imports="all").fingerprint not in prints
+    tiny = recipes.load(file, profile="smoke", imports="all")
+    assert dict(tiny.rewards["llm_judge"]) == {"of": "lexicon"}
+
+
+def test_an_environment_names_what_was_not_judged():
+    task = loquent.task("generation")
+    env = Environment(task, form="text", terms=term(), weights=Record(quality=1.0))
+    found = []
+    for text in ("Yes", "Is it?"):
+        env.reset(seed=0)
+        _, reward, _, _, info = env.step(text)
+        found.append((reward, info.get("unjudged")))
+    assert found == [(3.0, None), (0.0, ("quality",))]

@@ -6,6 +6,11 @@ import math
 import pytest
 import torch
 
+from loquent.agents.scripted import Expert
+from loquent.core import episode
+from loquent.core.rollout.loop import games, play
+from loquent.errors import BadSetting
+from loquent.tasks.generation.task import Generation
 from loquent.training import recipes
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
@@ -30,13 +35,18 @@ def recipe(judge, *overrides, name="reviews_ppo"):
     chosen = (
         f"rewards={{q: {{of: llm_judge, low: 0, cache: none, judge: {{kind: 'helpers.judges:{judge}'}}}}}}"
     )
-    return recipes.load(name, [*SMALL, chosen, *overrides])
+    small = SMALL if name.startswith("reviews") else SMALL[-3:]
+    return recipes.load(name, [*small, chosen, *overrides])
 
 
 def parameters(trainer):
-    return torch.cat([parameter.detach().flatten() for parameter in trainer.actor.policy.parameters()])
+    return torch.cat([parameter.detach().flatten() for parameter in trainer.algorithm.parameters.values()])
 
 
+TURNS = (
+    "algorithm={kind: turn_ppo, network: vector, features: {kind: hashed}, width: 8, layers: 1}",
+    "training.stop_metric=",
+)
 # each learner, its answers to a row, and the episodes of 6 that Half leaves: 1, 2 and 5, or those of groups
 # of two, (0, 1), (2, 3) and (4, 5), with two judged answers: none; of groups of three: 1 and 2
 LEARNERS = [
@@ -46,6 +56,7 @@ LEARNERS = [
     ("reviews_trpo", (), [1, 2, 5]),
     ("reviews_grpo", ("training.answers=3",), [1, 2]),
     ("reviews_rloo", ("training.answers=3",), [1, 2]),
+    ("tagging_turn_dqn", TURNS, [1, 2, 5]),
 ]
 
 
@@ -106,3 +117,35 @@ def test_an_evaluation_is_over_the_judged_episodes():
     assert evaluation.values["reward/q"] == evaluation.values["return"]
     assert (evaluation.values["unjudged/q"], evaluation.n) == (3.0, 6)
     assert right.values["unjudged/q"] == 0.0
+
+
+def test_a_resumed_update_is_the_same():
+    recipe_ = recipe("Half", "rewards.q.most_requests=8")
+    whole, first, resumed = (Trainer(recipe_) for _ in range(3))
+    logs = [whole.update() for _ in range(2)]
+    first.update()
+    resumed.restore(first.state())
+    resumed.actor.load_state_dict(first.actor.state_dict())
+    assert resumed.update() == logs[1]
+    assert logs[1]["rollout/unjudged/q"] == 5.0  # of the 2 questions that the budget had left, it judged one
+    assert torch.equal(parameters(resumed), parameters(whole))
+
+
+def test_recorded_episodes_that_cannot_be_judged_are_left_out_and_counted(tmp_path):
+    task = Generation(Generation.Options(prompt_words=24))
+    file = tmp_path / "episodes.jsonl"
+    episode.write(file, play(task, games(task.rows("train")[:6]), Expert(task), seed=0))
+    data = [
+        f"training.data={file}",
+        "algorithm={kind: filtered_cloning, top: 1.0}",
+        "training.stop_metric=",
+        "training.only={}",
+    ]
+    trainer = Trainer(recipe("Half", *data, name="reviews_supervised"))
+    recording = trainer.experience.recording
+    assert (len(recording.batch), recording.as_json()["unjudged"]) == (3, 3)
+    every = Trainer(recipe("Judge", *data, name="reviews_supervised")).experience.recording
+    assert torch.equal(every.batch.take([1, 2, 5]).reward.sum(1), recording.batch.reward.sum(1))
+    assert "unjudged" not in every.as_json()
+    with pytest.raises(BadSetting, match="none of the 6 episodes could be judged"):
+        Trainer(recipe("Never", *data, name="reviews_supervised"))
