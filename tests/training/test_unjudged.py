@@ -102,6 +102,7 @@ def test_a_run_goes_on_without_its_judge(tmp_path):
     values = run.files.evaluation()["values"]
     assert (values["return"], values["llm_judge"]) == (None, None)
     assert (values["unjudged/q"], values["unjudged/llm_judge"], values["scored/llm_judge"]) == (4.0, 4.0, 0.0)
+    assert run.report().is_file()
     assert [episode["unjudged"] for episode in _lines(run.files.episodes)] == [["q"]] * 4
 
 

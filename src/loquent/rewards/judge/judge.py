@@ -49,6 +49,7 @@ class Judge:
     identity: str
     replies: Replies
     spent: dict[str, int] = field(default_factory=lambda: {REQUESTS: 0, TOKENS: 0})
+    told: set[str] = field(default_factory=set, repr=False)
     name: ClassVar[str] = NAME
     keys: ClassVar[tuple[str, ...]] = (NAME,)
     version: ClassVar[int] = 1
@@ -149,14 +150,20 @@ class Judge:
         return Question(key[:12], (turn,), Observation(text), Key(0, ("judge", key)))
 
     def _remark(self, failed: int, samples: int, replies: Sequence[str | BrokenAgent]) -> None:
+        """Say the first failure of a run, and the end of its budget; later failures are only counted."""
         error = next(reply for reply in replies if isinstance(reply, BrokenAgent))
-        line = f"{self.name}: {failed} of {samples} answers were not judged; the first: {error}"
-        warnings.warn(line, Remark, stacklevel=3)
+        kind = SPENT if SPENT in str(error) else ""
+        if kind not in self.told:
+            self.told.add(kind)
+            line = f"{self.name}: {failed} of {samples} answers were not judged; the first: {error}"
+            warnings.warn(line, Remark, stacklevel=3)
 
 
 @takes(JudgeOptions, NAME)
 def llm_judge(context: Context, options: JudgeOptions) -> Judge:
-    """The score of a language model that reads the answer: a rating, or a comparison with the reference.
+    """A language model's rating of the answer. Needs loquent[http] and an endpoint, or a model's folder.
+
+    In the form of pairs it is a comparison with the reference.
 
     Raises:
         BadSetting: the judge cannot be made, cannot fail question by question, or the cache is no folder.
