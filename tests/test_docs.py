@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import docs_blocks
+from helpers import docs_blocks
 from loquent.core import registry
 from loquent.training import recipes
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import docs_figures
 import loquent
+from helpers import docs_figures
 from tools.corpora.texts import SUBJECTS
 
 HERE = Path(__file__).resolve().parents[1]

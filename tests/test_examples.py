@@ -14,7 +14,7 @@ import pytest
 import loquent
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-OFFLINE = Path(__file__).with_name("offline")
+OFFLINE = Path(__file__).with_name("helpers") / "offline"
 
 
 def run(name, *words, folder=EXAMPLES.parent):

@@ -314,9 +314,3 @@ def test_a_declared_name_that_is_looked_up_is_found(tmp_path):
         "getattr(module, 'weight', None)\ngetattr(record, name)\nmetric.keys"
     )
     assert looked_up(tmp_path, declared(HOUSE)) == {("a.py", "keys"), ("a.py", "answer")}
-
-
-def test_no_two_test_modules_have_the_same_name():
-    """pytest imports test modules by their names, so the second of a name would not run."""
-    names = [file.name for file in Path(__file__).parent.rglob("test_*.py")]
-    assert sorted(names) == sorted(set(names))

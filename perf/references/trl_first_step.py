@@ -4,7 +4,8 @@ A tiny network in float64, its reference and sampled answers are made here and w
 so that another implementation can compute the same from them. Log-probabilities come from TRL's own function.
 
     pip install --no-deps --target FOLDER trl==1.16.0 accelerate psutil
-    PYTHONPATH=FOLDER:src:perf python perf/references/trl_first_step.py tests/algorithms/trl_first_step.json
+    PYTHONPATH=FOLDER:src:perf python perf/references/trl_first_step.py \
+        tests/algorithms/policy_gradient/trl_first_step.json
 
 The losses are those of arXiv:2402.03300 §4.1 (GRPO) and arXiv:2402.14740 §3 (RLOO).
 """

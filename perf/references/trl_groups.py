@@ -5,7 +5,8 @@ losses are those of `_compute_loss`, the advantages those of the lines of TRL th
 dependency of ours; for this comparison alone:
 
     pip install --no-deps --target FOLDER trl==1.16.0 accelerate psutil
-    PYTHONPATH=FOLDER:src:perf python perf/references/trl_groups.py tests/algorithms/trl_groups.json
+    PYTHONPATH=FOLDER:src:perf python perf/references/trl_groups.py \
+        tests/algorithms/policy_gradient/trl_groups.json
 
 The losses are those of arXiv:2402.03300 §4.1 (GRPO) and arXiv:2402.14740 §3 (RLOO).
 """

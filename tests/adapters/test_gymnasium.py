@@ -13,6 +13,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import loquent
+from helpers.tracers import TRACERS
+from helpers.tracers.board import VIEW, Board
+from helpers.tracers.echo import Echo, right
+from helpers.tracers.guess import Guess
+from helpers.tracers.interview import Interview
+from helpers.tracers.labels import Labels
+from helpers.tracers.twins import SlotsGuess
 from loquent.adapters import register
 from loquent.adapters.gymnasium import Environment
 from loquent.agents.scripted import Expert, Random
@@ -35,13 +42,6 @@ from loquent.errors import (
 from loquent.rewards import Term, TokenTerm, apply
 from loquent.tasks.generation.task import Generation
 from loquent.tasks.wordle.task import Wordle
-from tracers import TRACERS
-from tracers.board import VIEW, Board
-from tracers.echo import Echo, right
-from tracers.guess import Guess
-from tracers.interview import Interview
-from tracers.labels import Labels
-from tracers.twins import SlotsGuess
 
 WORDLE, GENERATION = "loquent/Wordle-v0", "loquent/Generation-v0"
 BOARD = "loquent.tasks.wordle.views:BOARD"
@@ -540,7 +540,7 @@ def test_options_of_the_task_are_settings_of_make():
         Environment(Echo(), rule="x")
     with pytest.raises(BadSetting, match="render_mode"):
         Environment(Echo(), render_mode="rgb_array")
-    assert Environment("tracers.echo:Echo").task.spec.id == "echo"
+    assert Environment("helpers.tracers.echo:Echo").task.spec.id == "echo"
 
 
 def test_an_observation_that_does_not_fit_says_what_to_do():
@@ -613,7 +613,7 @@ def _equal(a, b):
         *[("terms", value) for value in (3, "abc", [3], True)],
         *[("agents", value) for value in (3, [3], {"judge": 3})],
         *[("weights", value) for value in (3, {"a": "b"}, {"a": float("nan")})],
-        *[("view", value) for value in (3, (1, 2), "tracers.board:Board", (1,))],
+        *[("view", value) for value in (3, (1, 2), "helpers.tracers.board:Board", (1,))],
         *[(name, value) for name in ("max_length", "max_observation") for value in (0, "x", 1.5, None, True)],
         *[
             ("tokenizer", 3),

@@ -3,6 +3,7 @@
 import pytest
 
 import loquent
+from helpers.tracers.echo import Echo
 from loquent.adapters.gymnasium import Environment
 from loquent.adapters.table import Table
 from loquent.core.algorithm import AlgorithmConfig
@@ -16,7 +17,6 @@ from loquent.errors import BadCheckpoint, BadSetting
 from loquent.rewards import Counting, Learner, build
 from loquent.rewards.learner import of_run
 from loquent.rewards.terms import Term
-from tracers.echo import Echo
 
 
 class Longest:

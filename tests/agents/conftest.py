@@ -1,7 +1,8 @@
 """Servers that are closed behind a test."""
 
 import pytest
-from endpoints import Server
+
+from helpers.agents.endpoints import Server
 
 
 @pytest.fixture

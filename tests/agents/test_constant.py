@@ -3,10 +3,10 @@
 import pytest
 
 import loquent
+from helpers.tracers.interview import Interview
 from loquent.agents.constant import Constant, Majority
 from loquent.core.agent import make
 from loquent.errors import BadSetting
-from tracers.interview import Interview
 
 TAGGED = [("a b .", "X Y P"), ("b b .", "Y Y P"), ("c", "Z"), ("a a .", "X Y P")]
 LABELLED = [("A", "B"), ("A", "C"), ("B", "C"), ("A",), ("B", "C"), ("B", "C", "A"), ("B",)]

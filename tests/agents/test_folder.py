@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from helpers import tiny_judge
+from helpers.agents import tiny_judge
 from loquent.core.agent import Answer, Attempting, Question, make
 from loquent.core.episode import TASK, Turn
 from loquent.core.metric import Context, Samples

@@ -7,8 +7,10 @@ import time
 from dataclasses import replace
 
 import pytest
-from endpoints import agent, asked, chat, said
 
+from helpers.agents.endpoints import agent, asked, chat, said
+from helpers.tracers.echo import Echo
+from helpers.tracers.interview import Interview
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
 from loquent.core.agent import Agent, make
@@ -17,8 +19,6 @@ from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from tracers.echo import Echo
-from tracers.interview import Interview
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

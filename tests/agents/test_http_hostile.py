@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from endpoints import Server, agent, asked, chat, said
 
+from helpers.agents.endpoints import Server, agent, asked, chat, said
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
 from loquent.core.guards.secret import Secret

@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from endpoints import agent, asked, chat
 
+from helpers.agents.endpoints import agent, asked, chat
+from helpers.tracers.echo import Echo
 from loquent.agents import prompts
 from loquent.agents.http import HttpOptions
 from loquent.core.actions import Texts
@@ -18,7 +19,6 @@ from loquent.core.settings import Remark
 from loquent.core.task import Observation
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from tracers.echo import Echo
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import tiny_judge
+from helpers.agents import tiny_judge
 from loquent.agents.exact import Exact
 from loquent.cli import main as cli
 from loquent.core.agent import make

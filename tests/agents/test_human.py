@@ -5,6 +5,11 @@ import re
 
 import pytest
 
+from helpers.tracers.echo import Echo
+from helpers.tracers.guess import Guess
+from helpers.tracers.interview import Interview
+from helpers.tracers.labels import Labels
+from helpers.tracers.twins import SlotsGuess
 from loquent.agents.human import Human, HumanOptions, ending
 from loquent.agents.scripted import Expert
 from loquent.core import episode
@@ -18,11 +23,6 @@ from loquent.tasks.multilabel.task import MultiLabel
 from loquent.tasks.multiple_choice.task import MultipleChoice
 from loquent.tasks.tagging.task import Tagging
 from loquent.tasks.wordle.task import Wordle
-from tracers.echo import Echo
-from tracers.guess import Guess
-from tracers.interview import Interview
-from tracers.labels import Labels
-from tracers.twins import SlotsGuess
 
 
 def sit(task, typed, row=0, **settings):

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.tracers import TRACERS
+from helpers.tracers.echo import Echo
+from helpers.tracers.guess import Guess
 from loquent.agents.replay import Replay
 from loquent.agents.scripted import Random
 from loquent.core.agent import Answer
 from loquent.core.episode import Tokens, Turn
 from loquent.core.rollout.loop import games, play
 from loquent.errors import BrokenAgent
-from tracers import TRACERS
-from tracers.echo import Echo
-from tracers.guess import Guess
 
 
 @pytest.mark.parametrize("name", TRACERS)

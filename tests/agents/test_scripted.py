@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.tracers import TRACERS
+from helpers.tracers.echo import Echo
+from helpers.tracers.guess import Guess
+from helpers.tracers.labels import Labels
+from helpers.tracers.twins import SlotsGuess
 from loquent.agents.scripted import WORDS, Expert, Random
 from loquent.core.agent import Agent
 from loquent.core.live import Live
 from loquent.core.rollout.loop import games, play
 from loquent.errors import BrokenAgent
-from tracers import TRACERS
-from tracers.echo import Echo
-from tracers.guess import Guess
-from tracers.labels import Labels
-from tracers.twins import SlotsGuess
 
 
 def asked(task, row=0, seed=0):

@@ -1,10 +1,10 @@
 """Learners drop units by masks of their own key in our forward pass, never by torch's layers."""
 
-import fork
 import pytest
 import torch
 
-from library_dropout import LibraryDropout
+from helpers.algorithms import fork
+from helpers.library_dropout import LibraryDropout
 from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.value_learning.ilql import ILQL
 from loquent.core.seeding import Key

@@ -13,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from helpers.states import same
 from loquent.agents.scripted import Random
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.algorithms.value_learning import value_losses as losses
@@ -27,7 +28,6 @@ from loquent.pretrained.learning import optimization
 from loquent.training import recipes
 from loquent.training.checkpoint import load
 from loquent.training.train import train
-from states import same
 
 LEARNERS = {
     name: ()

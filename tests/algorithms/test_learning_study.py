@@ -2,9 +2,10 @@
 
 import math
 
-import learning_study as study
 import pytest
-from learning_page import PAGE, drawing, learners, table
+
+from tools.studies import learning_study as study
+from tools.studies.learning_page import PAGE, drawing, learners, table
 
 RECORDS = {(record["shape"], record["task"]): record for record in study.records()}
 

@@ -5,13 +5,13 @@ libraries where they are installed.
 import inspect
 from pathlib import Path
 
-import defaults_page as page
 import pytest
 import yaml
 
 from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.training import recipes
+from tools.studies import defaults_page as page
 
 CONFIGS = Path(__file__).resolve().parents[3] / "shared" / "data" / "rl4lms_configs"
 OF_RL4LMS = {
@@ -88,7 +88,7 @@ def test_the_page_has_the_tables_of_the_code():
     text = page.PAGE.read_text()
     assert page.TABLE.findall(text), "the page has tables"
     assert {name for name, _ in page.TABLE.findall(text)} == {*page.ALGORITHMS, "sources"}
-    assert page.made(text) == text, "write it anew with: python tests/algorithms/defaults_page.py"
+    assert page.made(text) == text, "write it anew with: python -m tools.studies.defaults_page"
 
 
 @pytest.mark.parametrize(

@@ -193,10 +193,9 @@ class _Dies:
         os._exit(3)
 
 
-def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(suite, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(suite):
     alone, _ = bench(suite, "alone", seeds=1)
-    suite.write_text(suite.read_text().replace("agent: expert", "agent: test_bench:_Dies"))
+    suite.write_text(suite.read_text().replace("agent: expert", f"agent: {__name__}:_Dies"))
     found = runner.bench(suite, "many", profile="smoke", processes=2, seeds=1, say=lambda line: None)
     assert found.failures == {"expert-0": "its process ended with exit code 3"}
     assert found.machine["processes"] == 2

@@ -5,11 +5,9 @@ What `import loquent` and `--help` load is tested in `tests/test_imports.py`.
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-REPORT_TESTS = Path(__file__).resolve().parents[1] / "report"
 AT_EXIT = (
     "import atexit, sys\n"
     "atexit.register(lambda: print(*sorted({name.partition('.')[0] for name in sys.modules})))\n"
@@ -37,10 +35,9 @@ def loaded_by(*words):
 
 
 @pytest.fixture
-def run_folder(tmp_path, monkeypatch):
-    """The folder of a finished run, with evaluations and recorded episodes, as `tests/report` writes it."""
-    monkeypatch.syspath_prepend(str(REPORT_TESTS))
-    import report_folders
+def run_folder(tmp_path):
+    """The folder of a finished run, with evaluations and episodes, as the tests of reports write it."""
+    from helpers.report import report_folders
 
     return report_folders.run(tmp_path / "run")
 

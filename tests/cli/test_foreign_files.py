@@ -5,8 +5,7 @@ import socket
 import pytest
 import yaml
 
-import foreign_files
-import foreign_trees
+from helpers import foreign_files, foreign_trees
 from loquent.cli import main as cli
 
 WATCH = foreign_files.Watch()

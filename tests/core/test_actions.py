@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.tracers.labels import LABELS
+from helpers.tracers.moves import Moves
 from loquent.core.actions import MASK_LIMIT, Slots, Texts, bitset
 from loquent.errors import LoquentError
-from tracers.labels import LABELS
-from tracers.moves import Moves
 
 LISTS = st.lists(st.text(max_size=5), min_size=1, max_size=40, unique=True)
 

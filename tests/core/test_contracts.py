@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.tracers import TRACERS
+from helpers.tracers.twins import TWINS, SlotsGuess
 from loquent.bench.conformance.check import LAWS, check, findings
 from loquent.core import registry
-from tracers import TRACERS
-from tracers.twins import TWINS, SlotsGuess
 
-HERE = Path(__file__).parents[1]
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 
 @cache
@@ -60,9 +60,9 @@ def test_all_laws_have_a_twin():
 
 
 def test_a_tracer_is_under_40_lines():
-    sizes = {name: _lines(HERE / "tracers" / f"{name}.py") for name in TRACERS}
+    sizes = {name: _lines(HELPERS / "tracers" / f"{name}.py") for name in TRACERS}
     assert max(sizes.values()) < 40, sizes
-    assert _lines(HERE / "tracers" / "twins.py") > 40  # the count can fail
+    assert _lines(HELPERS / "tracers" / "twins.py") > 40  # the count can fail
 
 
 def test_steps_survive_a_pipe_to_another_process():
@@ -70,7 +70,7 @@ def test_steps_survive_a_pipe_to_another_process():
     script = """
 import sys; sys.path.insert(0, sys.argv[1])
 from multiprocessing.reduction import ForkingPickler
-from tracers import TRACERS
+from helpers.tracers import TRACERS
 steps = ForkingPickler.loads(sys.stdin.buffer.read())
 done = {name: TRACERS[name]().act(step, "7") for name, step in steps.items()}
 sys.stdout.buffer.write(bytes(ForkingPickler.dumps(done)))
@@ -82,7 +82,7 @@ sys.stdout.buffer.write(bytes(ForkingPickler.dumps(done)))
     opened = {name: task().start(task().rows("train")[-1], Key(5)) for name, task in TRACERS.items()}
     sent = bytes(ForkingPickler.dumps(opened))
     child = subprocess.run(
-        [sys.executable, "-c", script, str(HERE)], input=sent, capture_output=True, timeout=60
+        [sys.executable, "-c", script, str(HELPERS.parent)], input=sent, capture_output=True, timeout=60
     )
     assert child.returncode == 0, child.stderr.decode()
     here = {name: TRACERS[name]().act(step, "7") for name, step in opened.items()}

@@ -6,7 +6,7 @@ import random
 import warnings
 from collections import Counter
 
-import mutations
+from helpers import mutations
 
 
 def test_mutated_files_end_in_a_value_or_an_error_of_ours(tmp_path, monkeypatch):

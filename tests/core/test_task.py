@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from helpers.tracers import TRACERS
+from helpers.tracers.board import Board
+from helpers.tracers.echo import Echo
+from helpers.tracers.guess import Guess
+from helpers.tracers.labels import Labels
+from helpers.tracers.twins import Infinite, Unnamed, UnnamedReason
 from loquent.core.seeding import Key
 from loquent.core.task import Outcome, Task
 from loquent.core.values import Record
 from loquent.errors import BrokenTask, EpisodeOver, UnknownName
-from tracers import TRACERS
-from tracers.board import Board
-from tracers.echo import Echo
-from tracers.guess import Guess
-from tracers.labels import Labels
-from tracers.twins import Infinite, Unnamed, UnnamedReason
 
 KEY = Key(0)
 

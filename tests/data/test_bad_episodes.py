@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.tracers import TRACERS
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import Episode, Turn, from_json, to_json
@@ -21,7 +22,6 @@ from loquent.core.values import Record
 from loquent.data.episodes import PARQUET, read, write
 from loquent.data.ranking import branch_pairs
 from loquent.errors import BadRow, LoquentError
-from tracers import TRACERS
 
 ONE = Episode(
     "wordle-v1",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.tracers import TRACERS
 from loquent.agents.scripted import Random
 from loquent.core import episode
 from loquent.core.episode import Episode, Turn, to_json
@@ -15,7 +16,6 @@ from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.data.episodes import DATASETS, FORMS, JSONL, MINARI, PARQUET, form_of, read, write
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from tracers import TRACERS
 
 WEIGHTS = Record(guess=1.0, half=0.5)
 NAMES = {JSONL: "games.jsonl", PARQUET: "games.parquet", DATASETS: "games", MINARI: "games-v0"}

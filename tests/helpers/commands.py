@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-OFFLINE = Path(__file__).parents[1] / "offline"
+OFFLINE = Path(__file__).with_name("offline")
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [

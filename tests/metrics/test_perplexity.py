@@ -1,8 +1,8 @@
 import math
 
 import pytest
-from laws import check_laws, rows
 
+from helpers.metrics.laws import check_laws, rows
 from loquent.core.metric import Context, Samples
 from loquent.errors import BadModel, BadRow, BadSetting
 from loquent.metrics.perplexity import exponential, perplexity, text_perplexity

@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from laws import check_laws
 
+from helpers.metrics.laws import check_laws
 from loquent.core import registry
 from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting

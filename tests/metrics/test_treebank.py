@@ -4,9 +4,9 @@ import random
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from laws import TEXTS
 from nltk.tokenize import NLTKWordTokenizer
 
+from helpers.metrics.laws import TEXTS
 from loquent.metrics.pairs import treebank
 
 MARKS = [*"ab .,'\"`()[]{}<>!?:;-*@#$%&“”‘’«»–—\n\t12é猫…ſı", " ", " ", " ", "''", "``", "--", "..."]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from small_models import batch_of, drawn, keys_of
 
+from helpers.models.small_models import batch_of, drawn, keys_of
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadModel

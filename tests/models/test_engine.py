@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from plain_engine import PlainLoop
 from safetensors.torch import save_file
 
+from helpers.models.plain_engine import PlainLoop
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.on_policy import age_of
 from loquent.bench.conformance.engines import problems
@@ -33,6 +33,7 @@ from loquent.pretrained import build
 from loquent.training import recipes
 from loquent.training.train import train
 
+PLAIN = PlainLoop.__module__
 AFTER = "after load: "
 RECORDED = "the recorded log-probabilities differ from the learner's by"
 SCORES = "its scores of its own draws differ from the learner's by"
@@ -63,8 +64,8 @@ def parts(*arguments, **options):
         ("ours", "llama", "float32"),
         ("ours", "t5", "float32"),
         ("ours", "gpt2", "bfloat16"),
-        ("plain_engine:PlainLoop", "gpt2", "float64"),
-        ("plain_engine:PlainLoop", "llama", "float32"),
+        (f"{PLAIN}:PlainLoop", "gpt2", "float64"),
+        (f"{PLAIN}:PlainLoop", "llama", "float32"),
     ],
 )
 def test_the_law_holds(name, shape, dtype):
@@ -84,7 +85,7 @@ def test_the_law_holds(name, shape, dtype):
     ],
 )
 def test_a_twin_breaks_the_law(name, case, broken):
-    found = problems(f"plain_engine:{name}", *parts(), [case])
+    found = problems(f"{PLAIN}:{name}", *parts(), [case])
     for part in broken:
         assert any(part in line.replace(f"{case}: ", "") for line in found), found
     assert all(AFTER in line for line in found) == all(AFTER in part for part in broken)
@@ -104,7 +105,7 @@ def test_a_twin_breaks_the_law(name, case, broken):
     ],
 )
 def test_what_an_engine_cannot_do_is_refused_by_name_before_it_draws(ask, capability, setting):
-    engine = engine_of("plain_engine:Nothing", *parts())
+    engine = engine_of(f"{PLAIN}:Nothing", *parts())
     engine.draw = None  # is never called
     asks = [Ask((1,), Key(0), Decoding()), Ask(**{"ids": (1,), "key": Key(0), "decoding": Decoding(), **ask})]
     with pytest.raises(EngineCannot) as error:
@@ -124,11 +125,11 @@ def test_top_k_of_greedy_decoding_needs_nothing():
 def test_an_agent_is_refused_when_it_is_made():
     module, format = parts()
     with pytest.raises(EngineCannot, match="nucleus"):
-        LanguageModelAgent(module, format, Decoding(engine="plain_engine:PlainLoop"), Nucleus(top_p=0.5))
+        LanguageModelAgent(module, format, Decoding(engine=f"{PLAIN}:PlainLoop"), Nucleus(top_p=0.5))
 
 
 def test_each_request_is_answered_once():
-    engine = engine_of("plain_engine:Forgetful", *parts())
+    engine = engine_of(f"{PLAIN}:Forgetful", *parts())
     with pytest.raises(
         BrokenEngine, match=r"plain loop gave 1 answers to 2 requests, with the numbers \[0\]"
     ):
@@ -139,7 +140,7 @@ def test_each_request_is_answered_once():
     ("name", "count", "reason"), [("Empty", 0, "end"), ("Long", 9, ""), ("Odd", "", "abort")]
 )
 def test_an_answer_that_no_policy_draws_is_refused(name, count, reason):
-    engine = engine_of(f"plain_engine:{name}", *parts())
+    engine = engine_of(f"{PLAIN}:{name}", *parts())
     with pytest.raises(
         BrokenEngine, match=rf"plain loop gave an answer of {count}.*stopped by '{reason}.*1 to 4"
     ):
@@ -163,7 +164,7 @@ def test_agents_of_both_engines_say_the_same():
         for i, text in enumerate(("a b", "one two three", "c"))
     ]
     texts = []
-    for name in ("ours", "plain_engine:PlainLoop"):
+    for name in ("ours", f"{PLAIN}:PlainLoop"):
         agent = LanguageModelAgent(module, format, Decoding(max_new_tokens=9, top_p=0.9, engine=name))
         assert ("drawn by" in agent.decoding_text) == (name != "ours")
         texts.append([(answer.text, answer.stopped) for answer in agent.answer(questions)])
@@ -227,7 +228,7 @@ def test_an_actors_engine_has_its_newest_weights_and_is_closed_with_it(monkeypat
     closed = []
     monkeypatch.setattr(PlainLoop, "loads", [])
     monkeypatch.setattr(PlainLoop, "close", lambda self: closed.append(self.name))
-    decoding = Decoding(engine="plain_engine:PlainLoop")
+    decoding = Decoding(engine=f"{PLAIN}:PlainLoop")
     actor = Actor.build(
         model, critic="none", reference="none", decoding=decoding, evaluation=None, key=Key(0)
     )
@@ -254,22 +255,22 @@ def test_an_actors_engine_has_its_newest_weights_and_is_closed_with_it(monkeypat
 def test_an_engine_without_exact_keys_says_that_a_resumed_run_differs():
     build = {"critic": "none", "reference": "none", "decoding": None, "evaluation": None, "key": Key(0)}
     actor = Actor.build(language(), **build)
-    with pytest.warns(Remark, match="plain_engine:Nothing' has no exact keys: a resumed run"):
-        engine_for(actor, Decoding(engine="plain_engine:Nothing"), 0)
+    with pytest.warns(Remark, match=f"{PLAIN}:Nothing' has no exact keys: a resumed run"):
+        engine_for(actor, Decoding(engine=f"{PLAIN}:Nothing"), 0)
 
 
 def test_an_engine_is_probed_after_each_load():
     module, format = parts()
     with pytest.raises(BrokenEngine, match=r"differ from the policy's by nan nats after .*\(version 0\)"):
-        engine_of("plain_engine:Nan", module, format)
-    engine = engine_of("plain_engine:Stale", module, format)
+        engine_of(f"{PLAIN}:Nan", module, format)
+    engine = engine_of(f"{PLAIN}:Stale", module, format)
     with torch.no_grad():
         module.transformer.ln_f.weight.mul_(2)
     with pytest.raises(BrokenEngine, match=r"differ from the policy's by .* nats after .*\(version 1\)"):
         transfer(engine, module, format, 1)
 
 
-@pytest.mark.parametrize("name", ["json:dumps", "plain_engine:np"])
+@pytest.mark.parametrize("name", ["json:dumps", f"{PLAIN}:np"])
 def test_what_is_no_engine_is_refused(name):
     with pytest.raises(BadSetting, match=f"decoding.engine = '{name}' names .* must be 'ours', or"):
         engine_of(name, *parts())
@@ -284,7 +285,7 @@ def test_adapters_are_refused_by_an_engine_without_them():
     module, format = parts()
     lora.adapt(module, rank=2, alpha=4, dropout=0.0, targets=(), path="x", revision="", key=Key(0))
     with pytest.raises(EngineCannot, match=r"adapters.*model.lora.rank"):
-        engine_of("plain_engine:PlainLoop", module, format)
+        engine_of(f"{PLAIN}:PlainLoop", module, format)
 
 
 def test_batches_have_the_version_and_a_newer_policy_logs_its_age():
@@ -316,14 +317,14 @@ SMALL = (
 def test_a_second_engine_trains_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(PlainLoop, "loads", [])
     ours = recipes.load("reviews_ppo", SMALL, profile="smoke")
-    engine = "decoding.engine=plain_engine:PlainLoop"  # of evaluations too
+    engine = f"decoding.engine={PLAIN}:PlainLoop"  # of evaluations too
     theirs = recipes.load("reviews_ppo", [*SMALL, engine], profile="smoke")
     runs = {
         name: train(recipe, tmp_path / name, progress=False)
         for name, recipe in (("ours", ours), ("theirs", theirs))
     }
     assert PlainLoop.loads == [0, 1, 2]
-    assert runs["theirs"].recipe.evaluation.engine == "plain_engine:PlainLoop"
+    assert runs["theirs"].recipe.evaluation.engine == f"{PLAIN}:PlainLoop"
     for one, other in zip(runs["ours"].metrics, runs["theirs"].metrics):
         assert one.keys() == other.keys()
         assert {key: other[key] for key in one if key.startswith("rollout/")} == {
@@ -338,11 +339,11 @@ def test_a_second_engine_trains_by_its_name(tmp_path, monkeypatch):
 
 def test_a_file_from_elsewhere_does_not_name_an_engine(tmp_path, monkeypatch):
     file = tmp_path / "mine.yaml"
-    file.write_text("algorithm: {kind: ppo}\ndecoding: {engine: 'plain_engine:PlainLoop'}\n")
-    with pytest.raises(NotTrusted, match=r"mine.yaml:2: engine = 'plain_engine:PlainLoop' is Python code"):
+    file.write_text(f"algorithm: {{kind: ppo}}\ndecoding: {{engine: '{PLAIN}:PlainLoop'}}\n")
+    with pytest.raises(NotTrusted, match=rf"mine.yaml:2: engine = '{PLAIN}:PlainLoop' is Python code"):
         recipes.load(file)
     monkeypatch.chdir(tmp_path)
-    assert recipes.load(Path("mine.yaml")).decoding.engine == "plain_engine:PlainLoop"
+    assert recipes.load(Path("mine.yaml")).decoding.engine == f"{PLAIN}:PlainLoop"
 
 
 def test_capabilities_are_only_booleans():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from pair_architectures import END, OWN, START, VOCABULARY, built, kinds
-from small_models import batch_of, drawn
-from tokenizers_for_tests import sentence_piece
 
+from helpers.models.pair_architectures import END, OWN, START, VOCABULARY, built, kinds
+from helpers.models.small_models import batch_of, drawn
+from helpers.models.tokenizers_for_tests import sentence_piece
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel

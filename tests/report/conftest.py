@@ -1,7 +1,8 @@
 """One browser for all tests that open pages: a browser takes a second to start."""
 
-import chromium
 import pytest
+
+from helpers.report import chromium
 
 
 @pytest.fixture(scope="session")

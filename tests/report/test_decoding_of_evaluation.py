@@ -4,8 +4,8 @@ import dataclasses
 import json
 
 import pytest
-from report_folders import run as reported
 
+from helpers.report.report_folders import run as reported
 from loquent import load_run
 from loquent.agents.http import Http
 from loquent.agents.http_options import HttpOptions

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import report_folders as made
 
+from helpers.report import report_folders as made
 from loquent.bench import jobs, results
 from loquent.bench import pages as suite_page
 from loquent.bench import suite as suites

@@ -5,8 +5,8 @@ import math
 import random
 
 import pytest
-import report_folders as made
 
+from helpers.report import report_folders as made
 from loquent.report import plot, write_report
 from loquent.report.charts import Curve
 from loquent.report.groups import Point

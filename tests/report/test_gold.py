@@ -1,11 +1,11 @@
 """The watch and a value that is named gold: the turn from rise to fall does not hide its fall."""
 
 import pytest
-from gold_study import COURSES, share, walks
 
 from loquent.report import trend
 from loquent.report.divergence import exceeded
 from loquent.report.watch import parted
+from tools.studies.gold_study import COURSES, share, walks
 
 UPDATES = list(range(31))
 RETURNS = [update / 30 for update in UPDATES]

@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from report_folders import run
 
+from helpers.report.report_folders import run
 from loquent.files import manifest
 from loquent.report import write_report
 

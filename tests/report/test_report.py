@@ -8,8 +8,8 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-import report_folders as made
 
+from helpers.report import report_folders as made
 from loquent import load_run
 from loquent.cli import main as cli
 from loquent.core import episode

@@ -5,10 +5,10 @@ page says.
 import json
 
 import pytest
-import report_folders as made
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.report import report_folders as made
 from loquent.core.values import EMPTY
 from loquent.files import manifest
 from loquent.report import watch

@@ -5,13 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import watch_study
-from watch_study import History, rates
 
 from loquent.report import watch
 from loquent.report.ceiling import ceiling
 from loquent.report.divergence import diverging
 from loquent.training import recipes
+from tools.studies import watch_study
+from tools.studies.watch_study import History, rates
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = RESULTS.parent / "reward-hacking.md"

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loquent
-from helpers.endpoint import Server, chat
-from helpers.judges import Scripted
+from helpers.agents.endpoints import Server, chat
+from helpers.agents.judges import Scripted
 from loquent.adapters.gymnasium import Environment
 from loquent.core import registry
 from loquent.core.algorithm import AlgorithmConfig
@@ -37,7 +37,7 @@ KEY = "sk-pass/word+1234"
 
 def judge(cache="none", **options):
     chosen = {
-        "judge": {"kind": "helpers.judges:Scripted"},
+        "judge": {"kind": "helpers.agents.judges:Scripted"},
         "low": 0,
         "high": 5,
         "cache": str(cache),
@@ -175,7 +175,7 @@ def test_equal_questions_are_asked_once_and_replies_are_kept_by_content(tmp_path
         2
     ]  # the failure is asked again, and the new one
     assert again.spent == {"requests": 2, "tokens": 20}
-    for other in ({"rubric": "Be short."}, {"high": 9}, {"judge": {"kind": "helpers.judges:Other"}}):
+    for other in ({"rubric": "Be short."}, {"high": 9}, {"judge": {"kind": "helpers.agents.judges:Other"}}):
         metric = judge(tmp_path, **other)
         scores(metric, "abc")
         assert metric.spent["requests"] == 1, other
@@ -230,7 +230,7 @@ def test_the_budget_ends_the_questions_not_the_run(tmp_path):
 def test_a_resumed_run_goes_on_with_its_budget():
     settings = {
         "llm_judge": {
-            "judge": {"kind": "helpers.judges:Scripted"},
+            "judge": {"kind": "helpers.agents.judges:Scripted"},
             "cache": "none",
             "most_requests": 3,
             "low": 0,
@@ -264,7 +264,7 @@ def term(**options):
         {
             "quality": {
                 "of": "llm_judge",
-                "judge": {"kind": "helpers.judges:Scripted"},
+                "judge": {"kind": "helpers.agents.judges:Scripted"},
                 "cache": "none",
                 "low": 0,
                 **options,

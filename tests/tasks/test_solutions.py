@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.tracers.echo import Echo
 from loquent.agents.scripted import Expert, Random
 from loquent.core import registry
 from loquent.core.rollout.loop import games, play, rebuild
@@ -17,7 +18,6 @@ from loquent.tasks.multiple_choice.task import MultipleChoice
 from loquent.tasks.reading.task import Reading
 from loquent.tasks.tagging.task import Tagging
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from tracers.echo import Echo
 
 RIGHT = {
     Wordle: lambda row: row["secret"],

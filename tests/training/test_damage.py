@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from helpers.states import same
 from loquent.cli import main as cli
 from loquent.errors import LoquentError
 from loquent.files import manifest
@@ -30,7 +31,6 @@ from loquent.training.resuming import Resumption, newest_policy
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from states import same
 
 training = sys.modules[Trainer.__module__]
 WORDS = ("the", "a", "good", "bad", "film", "plot", "was", "is", "and", "never", "dull", "bright")

@@ -5,6 +5,7 @@ from collections import namedtuple
 
 import pytest
 
+from helpers.tracers.echo import Echo
 from loquent.core import registry
 from loquent.core.metric import Context, Measured
 from loquent.core.rollout.loop import games, play
@@ -12,7 +13,6 @@ from loquent.core.values import Record
 from loquent.errors import BadSetting
 from loquent.training.evaluate import measure
 from loquent.training.metrics import build_metrics, higher_is_better, owners
-from tracers.echo import Echo
 
 Dictionary = namedtuple("Dictionary", "name higher_is_better")  # a metric that does not tell its keys
 

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 from loquent import pretrained
 from loquent.core.seeding import Key
@@ -13,6 +12,7 @@ from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
+from tests.training.test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 LEARNERS = ("ppo", "nlpo", "a2c", "trpo", "grpo", "rloo", "supervised", "ilql")
 MIXED, AGAIN = "model.autocast=bfloat16", "model.recompute=true"

@@ -13,14 +13,14 @@ import subprocess
 import pytest
 import torch
 
-import killed
+from helpers import killed
+from helpers.states import at, difference, goes_on, is_in, leaves, put, same, without
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint, recipes
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from states import at, difference, goes_on, is_in, leaves, put, same, without
 
 SMALL = {
     "task": {"kind": "generation", "source": "path", "prompt_words": 5},

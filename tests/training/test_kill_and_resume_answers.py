@@ -7,12 +7,12 @@ import json
 import random
 
 import pytest
-import test_kill_and_resume as house
 
-import killed
+from helpers import killed
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
+from tests.training import test_kill_and_resume as house
 
 LEARNERS = {
     "ilql_utterance": {

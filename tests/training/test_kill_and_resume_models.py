@@ -4,9 +4,9 @@ import json
 import random
 
 import pytest
-import test_kill_and_resume as house
 
-import killed
+from helpers import killed
+from tests.training import test_kill_and_resume as house
 
 LEARNERS = {
     "a2c": {"learning_rate": 0.003, "beta": 0.1, "kl_target": 0.01},

@@ -10,14 +10,14 @@ import random
 
 import pytest
 import torch
-from test_kill_and_resume import WORDS
 
-import killed
+from helpers import killed
+from helpers.states import difference
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
-from states import difference
+from tests.training.test_kill_and_resume import WORDS
 
 CAP = 1.0
 SMALL = {

@@ -4,20 +4,17 @@ import math
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.report import report_folders as made
 from loquent import load_run
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.errors import BadSetting, Damaged, UnknownName
 from loquent.files.columns import Metrics
 from loquent.report import plot, write_report
 from loquent.training.evaluate import Evaluation
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
-import report_folders as made
 
 BLOCKED = """
 import sys

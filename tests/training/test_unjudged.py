@@ -32,9 +32,7 @@ SMALL = [
 
 
 def recipe(judge, *overrides, name="reviews_ppo"):
-    chosen = (
-        f"rewards={{q: {{of: llm_judge, low: 0, cache: none, judge: {{kind: 'helpers.judges:{judge}'}}}}}}"
-    )
+    chosen = f"rewards={{q: {{of: llm_judge, low: 0, cache: none, judge: {{kind: 'helpers.agents.judges:{judge}'}}}}}}"
     small = SMALL if name.startswith("reviews") else SMALL[-3:]
     return recipes.load(name, [*small, chosen, *overrides])
 
@@ -97,7 +95,7 @@ def test_an_update_without_a_judged_episode_changes_nothing(name, answers):
 def test_a_run_goes_on_without_its_judge(tmp_path):
     more = ["training.updates=2", "training.evaluate_every=1", "training.evaluate_episodes=4"]
     watch = ["training.stop_metric=return", "training.patience=9"]
-    judged = "metrics={llm_judge: {low: 0, cache: none, judge: {kind: 'helpers.judges:Never'}}}"
+    judged = "metrics={llm_judge: {low: 0, cache: none, judge: {kind: 'helpers.agents.judges:Never'}}}"
     run = train(recipe("Never", *more, *watch, judged), tmp_path / "run", progress=False)
     values = run.files.evaluation()["values"]
     assert (values["return"], values["llm_judge"]) == (None, None)

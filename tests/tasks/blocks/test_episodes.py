@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core import episode
-from loquent.core.rollout.loop import replay
-from loquent.core.seeding import Key
-from loquent.core.task import OUT_OF_TURNS, Invalid
-from loquent.errors import BadRow, BadSetting, EpisodeOver, ProgramError, UnknownName
-from loquent.tasks.blocks import task as task_module
-from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, board_from_json, tower_block
-from loquent.tasks.blocks.task import BlocksOptions
-from tasks.blocks.playing import (
+from helpers.tasks.playing import (
     ALWAYS,
     SA,
     SR,
@@ -31,6 +23,14 @@ from tasks.blocks.playing import (
     row,
     task,
 )
+from loquent.core import episode
+from loquent.core.rollout.loop import replay
+from loquent.core.seeding import Key
+from loquent.core.task import OUT_OF_TURNS, Invalid
+from loquent.errors import BadRow, BadSetting, EpisodeOver, ProgramError, UnknownName
+from loquent.tasks.blocks import task as task_module
+from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, board_from_json, tower_block
+from loquent.tasks.blocks.task import BlocksOptions
 
 BOTH = pytest.mark.parametrize("rules", ["paper", "legacy"])
 T, U = (True, False), (False, True)

@@ -7,11 +7,11 @@ from itertools import product
 
 import pytest
 
+from helpers.tasks.playing import ALWAYS, STOP, TOP_OF_THREE, TWO_CORNERS, A, R, play, row, task
 from loquent.core.seeding import Key
 from loquent.tasks.blocks import experts
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.programs.program import compile_program
-from tasks.blocks.playing import ALWAYS, STOP, TOP_OF_THREE, TWO_CORNERS, A, R, play, row, task
 
 BLUE_AT_THE_TOP = "count(filter_obj(all_items, lambda i: is_blue(i) and is_touching_wall(i, Side.TOP))) == 3"
 NEVER = "not (count(all_boxes) == 3)"

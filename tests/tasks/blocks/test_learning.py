@@ -5,10 +5,10 @@ import json
 import gymnasium
 import numpy as np
 import pytest
-import random_play
 import torch
 
-import small_encoder
+from helpers import small_encoder
+from helpers.tasks import playing
 from loquent.adapters.gymnasium_errors import ResetNeeded
 from loquent.adapters.stop_forcing import StopForcing as ForcedEnvironment
 from loquent.agents.turns import StopForcing
@@ -21,7 +21,7 @@ from loquent.tasks.blocks.fixed_agent import FixedSequence
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 from loquent.training import recipes
 from loquent.training.trainer import Trainer
-from tasks.blocks import playing
+from tools.studies import random_play
 
 FEATURES = {"kind": "hashed", "dimension": 16}
 SMALL = {"kind": "turn_ppo", "width": 16, "layers": 1, "heads": 2, "minibatch": 32, "text": ["sentence"]}

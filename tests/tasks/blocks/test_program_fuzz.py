@@ -1,7 +1,8 @@
 """A fuzzer mutates programs: each ends in a bool or a typed error, within the budget; none runs as Python."""
 
 import pytest
-from fuzzing import corpus, fuzz
+
+from helpers.tasks.fuzzing import corpus, fuzz
 
 
 def checked(findings, coverage):

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-import scatter_reading
-from tower_reading import COLORS, HEIGHTS, STACKS, read
 
+from helpers.tasks import scatter_reading
+from helpers.tasks.tower_reading import COLORS, HEIGHTS, STACKS, read
 from loquent.core.seeding import Key
 from loquent.tasks.blocks.boards.board import board_to_json, tower_block
 from loquent.tasks.blocks.nlvr import published

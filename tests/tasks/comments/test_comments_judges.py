@@ -11,7 +11,7 @@ import torch
 import transformers
 
 import loquent
-import small_encoder
+from helpers import small_encoder
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record

@@ -11,7 +11,7 @@ from torch import nn
 from transformers import DistilBertConfig, DistilBertModel, RobertaConfig, RobertaModel, RobertaTokenizerFast
 
 import loquent
-import small_encoder
+from helpers import small_encoder
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, borrowed

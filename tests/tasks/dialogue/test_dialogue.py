@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import exact_values
 import numpy as np
 import pytest
-from best_list import best_list
 
 import loquent
 from loquent import Key
@@ -23,6 +21,8 @@ from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
 from loquent.tasks.dialogue.scenes.scene import Scene, features_of
 from loquent.tasks.dialogue.sources import builtin
+from tools.studies import exact_values
+from tools.studies.best_list import best_list
 
 
 def world(**options):

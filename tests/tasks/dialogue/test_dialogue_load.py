@@ -1,7 +1,8 @@
 """The served dialogue under load, with bad clients and a server that is killed and started again."""
 
 import pytest
-from serving_load import BAD, loaded
+
+from helpers.tasks.serving_load import BAD, loaded
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

@@ -2,12 +2,12 @@
 
 import dataclasses
 
-import harvard
 import numpy as np
 import pytest
-from harvard import cursors, play, start, task
 
 import loquent
+from helpers.tasks import harvard
+from helpers.tasks.harvard import cursors, play, start, task
 from loquent import Key
 from loquent.bench.conformance.check import check
 from loquent.core.agent import Question, make

@@ -9,11 +9,11 @@ import warnings
 from itertools import pairwise
 
 import pytest
-from harvard import play
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loquent
+from helpers.tasks.harvard import play
 from loquent import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadRow, BadSetting, UnknownName

@@ -1,12 +1,12 @@
 """Environments, numbered commands and views: I-16, I-23, E-10, E-11, E-12 of the specification of iMRC."""
 
 import gymnasium
-import harvard
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 import loquent
+from helpers.tasks import harvard
 from loquent import Key
 from loquent.adapters.gymnasium import Environment
 from loquent.agents.scripted import Expert

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-import small_encoder
+from helpers import small_encoder
 from loquent.core.algorithm import StepSettings
 from loquent.core.options import from_values
 from loquent.core.seeding import Key

@@ -2,9 +2,9 @@
 
 import io
 
-import harvard
 import pytest
 
+from helpers.tasks import harvard
 from loquent.cli.main import main
 
 

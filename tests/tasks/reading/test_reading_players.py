@@ -1,9 +1,9 @@
 """Policies to compare with: what they do, and what they find in the built-in paragraphs."""
 
 import pytest
-from harvard import task
 
 import loquent
+from helpers.tasks.harvard import task
 from loquent.agents.scripted import Random as AnyLegal
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play

@@ -1,11 +1,11 @@
 """Sufficiency, F1 and the measures of a corpus: I-10 to I-12 of the specification of iMRC."""
 
 import pytest
-from harvard import play, start, task
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loquent
+from helpers.tasks.harvard import play, start, task
 from loquent.core.agent import make
 from loquent.core.seeding import Key
 from loquent.core.task import Row

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-import wordle_lists as lists
 
+from helpers.tasks import wordle_lists as lists
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.errors import LoquentError

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import wordle_lists as lists
 
+from helpers.tasks import wordle_lists as lists
+from helpers.tracers.guess import Guess
 from loquent.core import registry
 from loquent.core.agent import Agent, make
 from loquent.core.episode import Turn
@@ -17,7 +18,6 @@ from loquent.tasks.wordle.marks import marks
 from loquent.tasks.wordle.players import situation_of
 from loquent.tasks.wordle.rules import Situation
 from loquent.tasks.wordle.task import Wordle, WordleOptions
-from tracers.guess import Guess
 
 PLAYERS = [name for name in registry.names("agent") if name.startswith("wordle/") and name != "wordle/person"]
 SURE = 18.5  # chi-square with 4 degrees of freedom exceeds this once in a thousand

@@ -1,0 +1,154 @@
+"""Every learner of language models on every architecture: what all must keep, in one suite.
+
+On-policy learners run on causal models and on encoder-decoders; learners from recorded episodes run here on
+encoder-decoders (causal models have `test_value_learners.py` and `test_offline_learners.py`).
+"""
+
+import math
+
+import pytest
+import torch
+
+from helpers.algorithms.letters import TASK, one_update, parameters, ratio_error, same, scored, through_json
+from helpers.algorithms.tiny_models import PAIRS, SHAPES, actor
+from loquent.agents.scripted import Expert, Random
+from loquent.algorithms.policy_gradient.on_policy import divergence
+from loquent.core import registry
+from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
+from loquent.core.rollout.loop import games, play
+from loquent.core.seeding import Key
+from loquent.models.tokens.batch import token_batch
+from loquent.training.recipes.sections import ModelSettings
+
+STEPS = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2}
+ON_POLICY = {
+    "ppo": STEPS,
+    "nlpo": {**STEPS, "top_p": 0.7, "mu": 2},
+    "a2c": {"learning_rate": 3e-3},
+    "trpo": {"learning_rate": 3e-3, "critic_epochs": 1, "critic_minibatch": 6, "conjugate_steps": 4},
+    "grpo": STEPS,
+    "rloo": STEPS,
+}
+ONE_PASS = {"learning_rate": 3e-3, "minibatch": 6}
+OFFLINE = {
+    "supervised": ONE_PASS,
+    "cloning": ONE_PASS,
+    "filtered_cloning": {**ONE_PASS, "top": 0.5},
+    "decision_transformer": ONE_PASS,
+    "monte_carlo": STEPS,
+    "ilql": {**STEPS, "awac_beta": 0.5, "cql_weight": 0.1},
+    "cql": STEPS,
+    "psi": STEPS,
+    "ilql_utterance": {**STEPS, "best_of": 2},
+    "chai": {**STEPS, "candidates": 2, "best_of": 2},
+}
+
+
+def test_no_learner_and_no_architecture_is_missing():
+    token_learners = {
+        name
+        for name in registry.names("algorithm")
+        if issubclass(kind := registry.find("algorithm", name), BatchAlgorithm)
+        and not issubclass(kind, TurnAlgorithm)
+    }
+    assert token_learners == {*ON_POLICY, *OFFLINE}
+    for name in token_learners:
+        assert (registry.find("algorithm", name).reads == ("play",)) == (name in ON_POLICY)
+    assert {"t5", "bart", "gpt2", "llama", "qwen"} == set(SHAPES)
+    new_models = set(ModelSettings.__dataclass_fields__["shape"].metadata["choices"])
+    assert new_models <= set(SHAPES), "an architecture of new models is not in this suite"
+
+
+def learner(name, model):
+    kind = registry.find("algorithm", name)
+    return kind(kind.Config(**{**ON_POLICY, **OFFLINE}[name]), model, key=Key(5))
+
+
+def continued(name, shape, state, more):
+    """A fresh learner and actor with the state of another, after two more updates by `more`."""
+    model = actor(shape, 1)
+    algorithm = learner(name, model)
+    model.load_state_dict(state["actor"])
+    algorithm.load_state_dict(through_json(state["algorithm"]))
+    for number in (1, 2):
+        more(algorithm, model, number)
+    return parameters(model)
+
+
+def state_of(algorithm, model):
+    actor_state = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    return {"actor": actor_state, "algorithm": through_json(algorithm.state_dict())}
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_every_on_policy_learner_on_every_model(name, shape):
+    model = actor(shape)
+    algorithm = learner(name, model)
+    batch = algorithm.prepare(scored(algorithm, model, 12))
+    assert len({int(n) for n in batch.real.sum(1)}) > 1, "prompts and answers of unequal length"
+    assert not divergence(batch).any(), "the KL of equal models is exactly 0"
+    assert ratio_error(algorithm, model, batch) < 1e-4
+    before = parameters(model)
+    logs = algorithm.update(model, batch)
+    logs |= algorithm.after_update(model)
+    assert logs["policy/ratio_error"] < 1e-4
+    assert logs["kl/reference"] == 0.0
+    assert all(math.isfinite(value) for value in logs.values())
+    after = parameters(model)
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in after.values())
+    moved = {key.split(".")[0] for key in after if not torch.equal(before[key], after[key])}
+    assert moved == ({"policy"} if name in ("grpo", "rloo") else {"policy", "critic"})
+    state = state_of(algorithm, model)
+    for number in (1, 2):
+        one_update(algorithm, model, number, count=12)
+
+    def more(algorithm, model, number):
+        one_update(algorithm, model, number, count=12)
+
+    assert same(continued(name, shape, state, more), parameters(model)), "resumed to the bit"
+
+
+def recorded(model):
+    """Random games and the expert's, as a batch for learners from recorded episodes."""
+    rows = TASK.rows("train")[:12]
+    played = [
+        *play(TASK, games(rows), Random(TASK), seed=1),
+        *play(TASK, games(rows), Expert(TASK), seed=2),
+    ]
+    return token_batch(played, model.format, TASK.spec.rewards, max_length=32)
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("shape", PAIRS)
+@pytest.mark.parametrize("name", OFFLINE)
+def test_every_offline_learner_on_encoder_decoders(name, shape):
+    model = actor(shape, critic="none", reference="none")
+    algorithm = learner(name, model)
+    batch = algorithm.prepare(recorded(model))
+    before = parameters(model)
+    rows = torch.arange(len(batch))
+    logs = algorithm.update(model, batch.take(rows[::2])) | algorithm.after_update(model)
+    assert all(math.isfinite(value) for value in logs.values())
+    after = parameters(model)
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in after.values())
+    moved = {key.split(".")[0] for key in after if not torch.equal(before[key], after[key])}
+    assert moved, "something learns"
+    played = play(TASK, games(TASK.rows("test")[:3]), algorithm.agent(model, True), seed=3)
+    assert len(played) == 3
+    state = state_of(algorithm, model)
+
+    def more(algorithm, model, number):
+        algorithm.update(model, batch.take(rows[number % 2 :: 2]))
+        algorithm.after_update(model)
+
+    for number in (1, 2):
+        more(algorithm, model, number)
+    other = actor(shape, 1, critic="none", reference="none")
+    resumed = learner(name, other)
+    other.load_state_dict(state["actor"])
+    resumed.load_state_dict(state["algorithm"])
+    for number in (1, 2):
+        more(resumed, other, number)
+    assert same(parameters(other), parameters(model)), "resumed to the bit"

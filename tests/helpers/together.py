@@ -1,0 +1,113 @@
+"""Processes that learn together, for the tests: each runs one of the functions below in a group of its own on
+this machine.
+"""
+
+import json
+import os
+
+from helpers.killed import SERVER
+
+
+def run(task, count, folder, *given):
+    """Run `task(folder, rank, *given)` in `count` processes of one group; the exit codes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meeting").unlink(missing_ok=True)
+    processes = [
+        SERVER.Process(target=_member, args=(task, rank, count, folder, given)) for rank in range(count)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(300)
+        process.kill()
+    return [process.exitcode for process in processes]
+
+
+def _member(task, rank, count, folder, given):
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=count
+    )
+    task(folder, rank, *given)
+    torch.distributed.destroy_process_group()
+
+
+def steps(folder, rank, backbones):
+    """Five gradient steps of ILQL by plain gradient descent on twelve games; what the parameters are then."""
+    from safetensors.torch import save_file
+
+    save_file(after_steps(backbones), folder / f"{rank}.safetensors")
+
+
+def chai(folder, rank):
+    """An update of CHAI by two games, of which the shorter has no answer after which it goes on.
+
+    What is logged.
+    """
+    (folder / f"{rank}.json").write_text(json.dumps(of_chai()))
+
+
+def of_chai():
+    from helpers.algorithms import fork
+    from loquent.algorithms.value_learning.chai import Chai
+    from loquent.core.seeding import Key
+    from loquent.models.decoding_settings import Decoding
+
+    model = fork.actor(layers=1, width=16)
+    model.decoding = model.evaluation = Decoding(max_new_tokens=2)
+    algorithm = Chai(Chai.Config(minibatch=2, candidates=2), model, key=Key(0))
+    return algorithm.update(model, algorithm.prepare(fork.recorded(model).take([0, 11])))
+
+
+def masks(folder, rank, names):
+    """An update of some learners with dropout; a part of the first mask that each of them draws."""
+    from helpers.algorithms import fork
+    from loquent.core import registry
+    from loquent.core.seeding import Key
+    from loquent.pretrained.forward import dropout
+
+    drawn, own = [], dropout.kept
+    dropout.kept = lambda *given: drawn.append(own(*given)) or drawn[-1]
+    first = {}
+    for name in names:
+        model, kind = fork.actor(layers=1, width=16, dropout=0.1), registry.find("algorithm", name)
+        algorithm = kind(kind.Config(minibatch=12), model, key=Key(0))
+        drawn.clear()
+        algorithm.update(model, algorithm.prepare(fork.recorded(model)))
+        first[name] = drawn[0][0].flatten()[:300].bool().tolist()
+    (folder / f"{rank}.json").write_text(json.dumps(first))
+
+
+def after_steps(backbones):
+    from helpers.algorithms import fork
+    from loquent.algorithms.value_learning.ilql import ILQL
+    from loquent.core.seeding import Key
+
+    model = fork.actor(layers=1, width=16)
+    settings = {"awac_weight": 0.0} if backbones in ("lora", "frozen") else {}
+    config = ILQL.Config(
+        minibatch=12,
+        epochs=5,
+        cql_weight=0.1,
+        awac_beta=0.5,
+        target_rate=0.1,
+        backbones=backbones,
+        token_budget=24,
+        optimizer="sgd",  # Adam's division makes much of rounding
+        learning_rate=0.1,
+        **settings,
+    )
+    algorithm = ILQL(config, model, key=Key(0))
+    algorithm.update(model, algorithm.prepare(fork.recorded(model)))
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def training(folder, rank, file, overrides, resume):
+    """A whole run of a recipe."""
+    from loquent.training import recipes
+    from loquent.training.train import train
+
+    train(recipes.load(file, overrides), folder / "run", progress=False, resume=resume)

@@ -1,0 +1,90 @@
+"""The tables of docs/defaults.md, made of the settings in the code and of the recorded values of libraries.
+
+`python -m tools.studies.defaults_page` writes them into the page.
+"""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import yaml
+
+from loquent.core import registry
+
+RECORDED = yaml.safe_load(Path(__file__).with_name("published_defaults.yaml").read_text())
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "defaults.md"
+TABLE = re.compile(r"(?<=<!-- settings: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+ALGORITHMS = ("ppo", "nlpo", "a2c", "trpo", "grpo", "rloo", "ilql", "cql", "psi")
+
+
+def defaults(algorithm):
+    """Our default of each setting."""
+    return {
+        field.name: field.default
+        for field in dataclasses.fields(registry.find("algorithm", algorithm).Config)
+    }
+
+
+def in_our_units(recorded):
+    """A recorded value as our setting has it."""
+    if not isinstance(recorded, dict):
+        return recorded
+    value, factor = recorded["value"], recorded.get("factor")
+    return value if value is None or factor is None else value * factor
+
+
+def shown(value):
+    if value is None:
+        return "none"
+    if isinstance(value, bool):  # before numbers, because 1 == True
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def cell(entry):
+    """A recorded value, with the name, the value and the factor of the library where they differ."""
+    text = f"`{shown(in_our_units(entry))}`"
+    if not isinstance(entry, dict):
+        return text
+    factor = f" {shown(entry['value'])} · {shown(entry['factor'])}" if entry.get("factor") else ""
+    return f"{text} (`{entry['name']}{factor}`)"
+
+
+def version(source, algorithm):
+    """The version of a source that the values of an algorithm were recorded from."""
+    return source.get("versions", {}).get(algorithm) or source["version"].split(" ")[0]
+
+
+def table(algorithm):
+    """The Markdown table of one algorithm."""
+    rows, ours = RECORDED[algorithm], defaults(algorithm)
+    columns = list(dict.fromkeys(name for row in rows.values() for name in row))
+    titles = [
+        f"{source['title']} {version(source, algorithm)}" if source else f"`{name}`"
+        for name, source in ((name, RECORDED["sources"].get(name)) for name in columns)
+    ]
+    lines = ["| setting | Loquent | " + " | ".join(titles) + " |", "|---" * (2 + len(columns)) + "|"]
+    for setting, row in rows.items():
+        cells = [cell(row[name]) if name in row else "" for name in columns]
+        lines.append(f"| `{setting}` | " + " | ".join([f"`{shown(ours[setting])}`", *cells]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def sources():
+    """The files that the values were recorded from."""
+    lines = ["| source | version | files |", "|---|---|---|"]
+    for source in RECORDED["sources"].values():
+        files = ", ".join(f"`{file}`" for file in source["files"])
+        lines.append(f"| {source['title']} | {source['version']} | {files} |")
+    return "\n".join(lines) + "\n"
+
+
+def made(page):
+    """The text of the page with its tables made anew."""
+    return TABLE.sub(
+        lambda found: found[1] + found[2] + (sources() if found[1] == "sources" else table(found[1])), page
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(made(PAGE.read_text()))
