@@ -32,7 +32,8 @@ SMALL = [
 
 
 def recipe(judge, *overrides, name="reviews_ppo"):
-    chosen = f"rewards={{q: {{of: llm_judge, low: 0, cache: none, judge: {{kind: 'helpers.agents.judges:{judge}'}}}}}}"
+    kind = f"{{kind: 'helpers.agents.judges:{judge}'}}"
+    chosen = f"rewards={{q: {{of: llm_judge, low: 0, cache: none, judge: {kind}}}}}"
     small = SMALL if name.startswith("reviews") else SMALL[-3:]
     return recipes.load(name, [*small, chosen, *overrides])
 
