@@ -59,7 +59,8 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "more", "left"), LEARNERS)
+@pytest.mark.sweep("reviews_ppo", "reviews_grpo", "tagging_turn_dqn")
+@pytest.mark.parametrize(("name", "more", "left"), LEARNERS, ids=[name for name, *_ in LEARNERS])
 def test_an_update_is_that_of_the_judged_episodes_alone(name, more, left):
     trainer = Trainer(recipe("Half", *more, name=name))
     before = parameters(trainer)

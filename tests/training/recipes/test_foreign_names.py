@@ -31,6 +31,7 @@ def test_every_setting_on_the_right_side_is_one_of_a_learner(name):
         assert any(foreign_names.fits(setting, learner) for learner in registry.names("algorithm")), setting
 
 
+@pytest.mark.slow  # TRL takes long to be imported
 def test_the_names_are_those_of_the_installed_libraries():
     trl = pytest.importorskip("trl", reason="TRL is not installed")
     sb3 = pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed")
