@@ -22,7 +22,7 @@ LIMITS = {
     "cli": 3_719,
     "core": 3_690,
     "corpora": 1_646,
-    "data": 3_331,
+    "data": 3_333,
     "door": 320,
     "files": 1_390,
     "metrics": 4_325,

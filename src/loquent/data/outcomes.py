@@ -76,13 +76,13 @@ def unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, flo
     return {UNJUDGED + name: float(sum(name in episode.unjudged for episode in episodes)) for name in names}
 
 
-def learnable(episodes: Sequence[Episode], least: int = 1) -> list[Episode]:
-    """The episodes to learn from: those whose rewards were all judged.
+def learnable(episodes: Sequence[Episode], weights: Record, least: int = 1) -> list[Episode]:
+    """The episodes to learn from: those whose rewards with a weight were all judged.
 
     Args:
         least: the least number of such episodes on a row; those of a row with fewer are left out too.
     """
-    judged = [episode for episode in episodes if not episode.unjudged]
+    judged = [episode for episode in episodes if not any(weights.get(name) for name in episode.unjudged)]
     counts = Counter(episode.row for episode in judged)
     return [episode for episode in judged if counts[episode.row] >= least]
 

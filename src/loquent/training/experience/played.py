@@ -40,7 +40,7 @@ class Played(Batches):
         learned = episodes
         counts: dict[str, float] = {}
         if self.fallible:
-            learned = outcomes.learnable(episodes, self.algorithm.least_answers)
+            learned = outcomes.learnable(episodes, self.parts.weights, self.algorithm.least_answers)
             counts = {
                 f"rollout/{key}": count for key, count in outcomes.unjudged(episodes, self.fallible).items()
             }

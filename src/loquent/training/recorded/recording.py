@@ -127,7 +127,7 @@ class _Episodes:
         while chunk := list(islice(chosen, CHUNK)):
             by_id = {episode.row: rows[episode.row] for episode in chunk}
             found = learner_rewards(rewards.terms, chunk, by_id, rewards.learner, actor.format)
-            scored = outcomes.learnable(found)
+            scored = outcomes.learnable(found, rewards.weights)
             self.unjudged += len(found) - len(scored)
             if not scored:
                 continue
