@@ -12,9 +12,9 @@ from pathlib import Path
 
 import loquent
 from loquent.bench.preferences import over_optimization, pairs, training
-from loquent.bench.preferences.settings import RewardModelSettings
 from loquent.core.metric import Context
 from loquent.core.rollout.loop import games, play
+from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.pairs import with_means
 
 PROMPTS, UPDATES, EPISODES, EVALUATED = 400, 40, 128, 512
@@ -77,7 +77,7 @@ def main(out, base=None):
     out.mkdir(parents=True)
     base = base or loquent.train("reviews_base", out / "base").folder
     proxy = learned_proxy(out, base)
-    quality = json.loads((proxy / "reward.json").read_text())["quality"]
+    quality = json.loads((proxy / "card.json").read_text())["quality"]
     show(out, quality, [optimized(out, base, name) for name in RUNS])
 
 

@@ -27,6 +27,7 @@ from loquent.models.actor import Actor
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import Scores
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.learning.optimization import take_step
 
 SIDES = ("ours", "whole")
 
@@ -130,7 +131,7 @@ def step(ppo: PPO, actor: Actor, batch: TokenBatch) -> None:
     """The loss of a batch, its gradient and the optimizer's step."""
     ppo.gradient.optimizer.zero_grad(set_to_none=True)
     ppo.loss(actor, batch)["total"].mean().backward()
-    ppo.gradient.optimizer.step()
+    take_step(ppo.gradient.optimizer)
 
 
 class Whole(PPO):

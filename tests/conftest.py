@@ -8,6 +8,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# each of some hundred processes would compile the package again, for a second or two
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # the key that marks runs is not this user's own
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="loquent-state-")
 
@@ -28,6 +30,14 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared"
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run the checks that take minutes")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Each process takes modules that stand together, so that a fixture of a module is made once."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -4,16 +4,19 @@ installed from where it is not.
 
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from loquent.bench import suite
-from loquent.cli import grammar
 from loquent.cli import main as cli
+from loquent.cli.grammar.options import CommandOptions, argument, option
+from loquent.cli.grammar.summaries import COMMANDS
 from loquent.core import registry
 from loquent.errors import MissingExtra
 from loquent.training import recipes
+from tools import commands as commands_page
 
 HERE = Path(__file__).resolve().parents[1]
 PAGES = [HERE / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")]
@@ -91,9 +94,29 @@ def test_every_command_has_a_line_in_the_table_that_can_be_typed():
         shlex.split(cell)
         for cell in CELL.findall((HERE / "docs" / "command-line.md").read_text(encoding="utf-8"))
     ]
-    known = next(action.choices for action in grammar.parser()._actions if isinstance(action.choices, dict))
-    assert {words[0] for words in lines} == set(known)
+    assert {words[0] for words in lines} == set(COMMANDS)
     assert {" ".join(words): why for words in lines if (why := wrong(words))} == {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example(CommandOptions):
+    examples = ("loquent list x",)
+    kind: str = option("a", "", "a or b", choices=("a", "b"))
+    share: float = option(1, "P", "100% | a part", low=0, high=1)
+    words: tuple[str, ...] = argument("WORD", "any words", ())
+
+
+def test_the_page_of_options_is_made_of_the_commands():
+    assert commands_page.PAGE.read_text(encoding="utf-8") == commands_page.page(), (
+        "run python -m tools.commands"
+    )
+    rows = commands_page.section("list", Example).splitlines()[-4:]
+    assert rows == [
+        "|---|---|",
+        "| `WORD` | any words |",
+        "| `--kind {a,b}` | a or b (default a) |",
+        "| `--share P` | 100% \\| a part (in [0, 1]; default 1) |",
+    ]
 
 
 @pytest.mark.parametrize(

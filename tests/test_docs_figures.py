@@ -33,7 +33,7 @@ It returns -5.51 ± 0.04 in 8 minutes with a setting of 0.5.
 <!-- table: quickstart.jsonl 1 rows -->
 | method | sentiment | perplexity |
 |---|---|---|
-| `ppo` | 0.684 | 4.31 |
+| `ppo` | 0.714 | 4.32 |
 
 <!-- verdicts: imdb-ablations.jsonl 1 -->
     - ppo-kl-0.02 → ppo-kl-0.05: difference 0.052 ± 0.009 (n = 3)
@@ -60,9 +60,9 @@ def test_a_true_page_has_no_faults():
         ("setting of 0.5", "setting of 0.6", "0.6 has no source"),
         ("A page\n", "A page\n\nA gain of 12%.\n", "12 has no source"),
         ("A page\n", "A page\n\n## Another\n", "-5.51 has no source"),
-        ("| 0.684 |", "| 0.685 |", "0.685 is not in"),
-        ("| 0.684 | 4.31", "| 4.31 | 0.684", "sentiment: 4.31 is not in"),
-        ("| `ppo` |", "| `other` |", "0.684 has no source"),
+        ("| 0.714 |", "| 0.715 |", "0.715 is not in"),
+        ("| 0.714 | 4.32", "| 4.32 | 0.714", "sentiment: 4.32 is not in"),
+        ("| `ppo` |", "| `other` |", "0.714 has no source"),
         ("± 0.009 (n", "± 0.010 (n", "0.010"),
         ("difference 0.052", "difference -0.052", "-0.052"),
         ("0.602 ± 0.012", "0.603 ± 0.012", "PPO/0.1 of rl4lms"),

@@ -52,6 +52,11 @@ def test_help_loads_next_to_nothing(line):
     assert loaded(code).isdisjoint({*HEAVY, "tqdm"})
 
 
+def test_the_options_of_every_command_load_nothing_heavy():
+    names = "from loquent.cli.grammar.summaries import COMMANDS\nfrom loquent.cli.main import module\n"
+    assert loaded(f"{names}[module(name).Options for name in COMMANDS]").isdisjoint(HEAVY)
+
+
 @pytest.mark.parametrize(
     "setting", ["training.episodes", "model.layers", "decoding.top_p", "task.wordle.rule", "wordle"]
 )

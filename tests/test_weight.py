@@ -9,30 +9,32 @@ import ast
 import io
 import tokenize
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
+SHARE_OF_TESTS = 0.96  # 0.953 after the options of commands; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_180,
     "agents": 1_009,
     "algorithms": 4_747,
-    "bench": 6_378,
-    "cli": 3_719,
-    "core": 3_690,
+    "bench": 5_765,
+    "cli": 3_474,
+    "core": 3_802,
     "corpora": 1_646,
     "data": 3_333,
     "door": 320,
-    "files": 1_390,
-    "metrics": 4_325,
+    "files": 1_381,
+    "metrics": 5_316,
     "models": 6_577,
-    "pretrained": 3_251,
-    "report": 2_067,
-    "rewards": 1_336,
+    "pretrained": 3_253,
+    "report": 2_068,
+    "rewards": 1_335,
     "statistics": 1_018,
-    "tasks": 13_083,
-    "training": 4_342,
+    "tasks": 12_838,
+    "training": 4_338,
 }
 NO_CODE = {
     tokenize.COMMENT,
@@ -61,6 +63,7 @@ def code_lines(text):
     return len(lines)
 
 
+@cache
 def rooms():
     counts = Counter()
     for file in (*HOUSE.rglob("*.py"), *CORPORA.rglob("*.py")):
@@ -82,6 +85,11 @@ def test_each_room_keeps_its_limit():
 def test_a_limit_is_near_the_number_of_lines():
     light = {room: (count, LIMITS[room]) for room, count in rooms().items() if count < LIMITS[room] - 100}
     assert light == {}, "lines of code and limit: lower the limit"
+
+
+def test_the_tests_are_lighter_than_what_they_test():
+    tests = sum(code_lines(file.read_text(encoding="utf-8")) for file in Path(__file__).parent.rglob("*.py"))
+    assert tests <= SHARE_OF_TESTS * rooms().total(), f"{tests:,} lines of tests: share what is equal"
 
 
 def test_only_lines_of_code_count():

@@ -69,6 +69,10 @@ def test_options_are_filled_and_checked(parrot):
         ("", {}, BadSetting, "here: '' does not name an agent"),
         ({"times": 2}, {}, BadSetting, "here: None does not name an agent"),
         ({"kind": 5}, {}, BadSetting, "here: 5 does not name an agent"),
+        ("json:loads", {}, BadSetting, "which fails on a task (the JSON object must be str"),
+        ("json:JSONDecoder", {}, BadSetting, "which makes no agent"),
+        ("builtins:repr", {}, BadSetting, "which makes no agent"),
+        ("reprlib:repr", {}, BadSetting, "which is not an agent"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(parrot, chosen, options, kind, says):

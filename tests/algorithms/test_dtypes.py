@@ -187,7 +187,7 @@ def test_small_steps_of_16_bits_add_up():
         for _ in range(count):
             optimizer.zero_grad()
             named["a"].grad = torch.ones_like(named["a"])
-            optimizer.step()
+            optimization.take_step(optimizer)
 
     steps(optimizer, named, 10)
     assert parameter.tolist() == [[1.0, 1.0]] * 2, (
@@ -222,7 +222,7 @@ def test_copies_of_16_bit_weights_follow_loaded_weights_and_only_learning_parame
     with torch.no_grad():
         named["frozen"].fill_(5.0)
     named["a"].grad = torch.ones_like(named["a"])
-    optimizer.step()
+    optimization.take_step(optimizer)
     assert optimizer.copies[named["a"]][0, 0].item() == pytest.approx(2.9999, abs=1e-6)
     assert named["frozen"].tolist() == [[5.0, 5.0]] * 2, "it had no gradient"
 

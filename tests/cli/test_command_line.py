@@ -4,14 +4,16 @@ import errno
 import json
 import os
 import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from loquent.cli import grammar
 from loquent.cli import main as cli
-
-COMMANDS = ["quickstart", "train", "bench", "resume", "evaluate", "generate", "values", "export", "play"]
-COMMANDS += ["collect", "convert", "check", "score", "list", "show", "help"]
+from loquent.cli.grammar.options import CommandOptions, argument, option
+from loquent.cli.grammar.parser import arguments, parser, read
+from loquent.cli.grammar.summaries import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -25,24 +27,85 @@ def test_every_command_has_help_with_an_example(name, capsys):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_its_file(name):
-    import importlib
+def test_every_command_is_a_module_with_options_from_which_its_examples_are_read(name):
+    module = cli.module(name)
+    assert callable(module.run)
+    for line in module.Options.examples:
+        options = cli.parsed(shlex.split(line)[1:])
+        assert options.command == shlex.split(line)[1]
+        if options.command == name:
+            assert type(options) is module.Options
 
-    assert callable(importlib.import_module(f"loquent.cli.commands.{name}").run)
+
+def test_every_module_with_options_is_in_the_overview():
+    folder = Path(cli.__file__).parent / "commands"
+    names = {file.stem for file in folder.glob("*.py") if "class Options(" in file.read_text("utf-8")}
+    assert {cli.MODULES.get(name, name) for name in COMMANDS} == names
 
 
-def test_the_examples_of_the_help_pages_parse():
-    import shlex
+@dataclass(frozen=True, kw_only=True)
+class Example(CommandOptions):
+    examples = ("loquent list x",)
+    place: str = argument("PLACE", "a place")
+    words: tuple[str, ...] = argument("key=value", "words", (), settings=True)
+    out: str | None = option(None, "DIR", "a folder")
+    count: int = option(4, "N", "100% of them, a | b", low=1)
+    share: float | None = option(None, "P", "a share", low=0, high=1)
+    kind: str = option("a", "", "a kind", choices=("a", "b"))
+    fast: bool = option(False, "", "a flag")
+    name: tuple[str, ...] = option((), "NAME", "names")
 
-    for name in COMMANDS:
-        actions = grammar.parser()._subparsers._group_actions[0].choices
-        for line in actions[name].epilog.split("\n  ")[1:]:
-            assert cli.parsed(shlex.split(line)[1:]).command == name
+
+@pytest.mark.parametrize(
+    ("typed", "values"),
+    [
+        ("p", {}),
+        ("p a=1 --out x b=2", {"words": ("a=1", "b=2"), "out": "x"}),
+        ("17 --out 3", {"place": "17", "out": "3"}),
+        ("p --count 010 --share 1e-2", {"count": 10, "share": 0.01}),  # no octal number of YAML
+        ("p --share 1 --kind b --fast", {"share": 1.0, "kind": "b", "fast": True}),
+        ("p --name a --name 2 --json --debug", {"name": ("a", "2"), "json": True, "debug": True}),
+    ],
+)
+def test_typed_words_become_an_instance_of_the_options(typed, values):
+    assert read("list", Example, typed.split()) == Example(command="list", **{"place": "p", **values})
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("", "the following arguments are required: PLACE"),
+        ("p --count x", "--count must be an integer, at least 1, got 'x'; the default is 4"),
+        ("p --count 0", "--count must be at least 1, got 0"),
+        ("p --count 1.5", "--count must be an integer, at least 1, got '1.5'; the default is 4"),
+        ("p --count true", "--count must be an integer, at least 1, got 'true'; the default is 4"),
+        ("p --share 1.5", "--share must be in [0, 1], got 1.5"),
+        ("p --share nan", "--share must be"),
+        ("p --kind c", "--kind must be one of 'a', 'b', got 'c'"),
+        ("p --out x stray", "unrecognized arguments: stray; loquent list --help lists the known ones"),
+        ("p --bogus", "unrecognized arguments: --bogus"),
+    ],
+)
+def test_typed_values_are_refused_as_those_of_a_recipe_are(typed, says, capsys):
+    with pytest.raises(SystemExit) as stop:
+        read("list", Example, typed.split())
+    assert stop.value.code == 2
+    assert f"loquent list: error: {says}" in capsys.readouterr().err
+
+
+def test_the_help_has_each_option_with_its_default_and_the_commands_own_come_first():
+    text = parser("list", Example).format_help()
+    assert [field.name for field in arguments(Example)][:2] == ["place", "words"]
+    assert [field.name for field in arguments(Example)][-2:] == ["json", "debug"]
+    assert "--count N" in text
+    assert "100% of them, a | b (default 4)" in text
+    assert "a share (in [0, 1])" in text
+    assert "--kind {a,b}" in text
 
 
 def test_settings_may_stand_before_and_behind_options():
     found = cli.parsed(["train", "ppo", "a.b=1", "--out", "x", "c.d=2"])
-    assert (found.recipe, found.overrides, found.out) == ("ppo", ["a.b=1", "c.d=2"], "x")
+    assert (found.recipe, found.overrides, found.out) == ("ppo", ("a.b=1", "c.d=2"), "x")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +243,7 @@ def test_help_without_a_name_shows_every_command_in_two_groups(capsys):
         for part in text.partition("what everybody needs")[2].split("the rest:")
     )
     assert first == ["train", "evaluate", "play", "report", "list", "show", "bench", "check", "export"]
-    assert sorted(first + rest) == sorted(grammar.with_commands()[1])
+    assert sorted(first + rest) == sorted(COMMANDS)
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -198,14 +261,19 @@ def test_a_closed_pipe_is_no_error(command, folder):
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x"])
 @pytest.mark.parametrize(
     "line",
-    [["play", "wordle"], ["collect", "wordle"], ["evaluate", "random"], ["generate", "x"]],
+    [
+        ["play", "wordle"],
+        ["collect", "wordle", "--episodes", "1", "--out", "x"],
+        ["evaluate", "random"],
+        ["generate", "x"],
+    ],
     ids=lambda line: line[0],
 )
 def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*line, "--seed", seed])
     assert stop.value.code == 2
-    assert f"{seed!r} is not an integer of at least 0" in capsys.readouterr().err
+    assert re.search(r"--seed must be (an integer, )?at least 0, got ", capsys.readouterr().err)
     assert cli.parsed(["play", "wordle", "--seed", "0"]).seed == 0
 
 

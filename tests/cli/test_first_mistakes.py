@@ -171,13 +171,13 @@ def test_a_suite_does_not_go_into_a_run(run, capsys):
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, capsys, monkeypatch):
-    from loquent.cli.commands import train as command
+    from loquent.training import train as training
 
     def interrupted(recipe, out):
         out.mkdir()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "train", interrupted)
+    monkeypatch.setattr(training, "train", interrupted)
     assert f"to go on: loquent resume {tmp_path / 'x'}" in said(
         capsys, "train", "reviews_ppo", *SMALL, "--out", tmp_path / "x", code=130
     )

@@ -5,8 +5,8 @@ import socket
 import pytest
 import yaml
 
-from helpers import foreign_files, foreign_trees
 from loquent.cli import main as cli
+from tools.stress import foreign_files, foreign_trees
 
 WATCH = foreign_files.Watch()
 

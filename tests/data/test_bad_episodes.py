@@ -16,8 +16,8 @@ from helpers.tracers import TRACERS
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import Episode, Turn, from_json, to_json
-from loquent.core.fields import LEVELS
 from loquent.core.rollout.loop import replay
+from loquent.core.schema import LEVELS
 from loquent.core.values import Record
 from loquent.data.episodes import PARQUET, read, write
 from loquent.data.ranking import branch_pairs
@@ -101,8 +101,8 @@ BAD = [
     ((*ANSWER, "text"), GONE, "turns[1] lacks the field 'text'"),
     ((*ANSWER, "seat"), False, "turns[1].seat must be a text, got false"),
     ((*ANSWER, "to"), [], "turns[1].to must be a text, got []"),
-    ((*ANSWER, "stopped"), "zz", "turns[1].stopped must be one of end, stop, length, forced, got 'zz'"),
-    ((*ANSWER, "stopped"), [], "turns[1].stopped must be one of end, stop, length, forced, got []"),
+    ((*ANSWER, "stopped"), "z", "turns[1].stopped must be one of 'end', 'stop', 'length', 'forced', got 'z'"),
+    ((*ANSWER, "stopped"), [], "turns[1].stopped must be one of 'end', 'stop', 'length', 'forced', got []"),
     ((*ANSWER, "tokens"), None, "turns[1] has an unknown field 'tokens'; known: seat"),
     ((*ANSWER, "rewards"), None, "turns[1].rewards must be an object {...}, got null"),
     *(

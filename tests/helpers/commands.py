@@ -5,24 +5,31 @@ import os
 import runpy
 import subprocess
 import sys
+from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 OFFLINE = Path(__file__).with_name("offline")
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(
-    [
-        "loquent.training.train",
-        "loquent.cli.commands.train",
-        "loquent.algorithms.imitation.supervised",
-        "loquent.algorithms.policy_gradient.ppo",
-        "loquent.algorithms.value_learning.ilql",
-        "loquent.tasks.generation.task",
-        "transformers.models.gpt2.modeling_gpt2",
-        "sklearn.linear_model",
-        "tokenizers.trainers",
-    ]
-)
+_SERVER = multiprocessing.get_context("forkserver")
+_SERVER.set_forkserver_preload(["helpers.preloaded"])
+
+
+def process(target, *arguments):
+    """A process that the fork server starts; the server starts with the first."""
+    _start()
+    return _SERVER.Process(target=target, args=arguments)
+
+
+@cache
+def _start():
+    """The server preloads by PYTHONPATH alone."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), before]))
+    forkserver.ensure_running()
+    del os.environ["PYTHONPATH"]
+    if before is not None:
+        os.environ["PYTHONPATH"] = before
 
 
 def loquent(words, folder, *, stdin="", timeout=120, environment=None) -> subprocess.CompletedProcess:
@@ -30,14 +37,12 @@ def loquent(words, folder, *, stdin="", timeout=120, environment=None) -> subpro
     with TemporaryDirectory() as place:
         files = [Path(place, name) for name in ("stdin", "stdout", "stderr")]
         files[0].write_text(stdin)
-        process = SERVER.Process(
-            target=_child, args=(list(words), str(folder), files, {**os.environ, **(environment or {})})
-        )
-        process.start()
-        process.join(timeout)
-        code = process.exitcode
-        process.kill()
-        process.join()
+        child = process(_child, list(words), str(folder), files, {**os.environ, **(environment or {})})
+        child.start()
+        child.join(timeout)
+        code = child.exitcode
+        child.kill()
+        child.join()
         if code is None:
             raise subprocess.TimeoutExpired(["loquent", *words], timeout)
         return subprocess.CompletedProcess(words, code, files[1].read_text(), files[2].read_text())

@@ -12,7 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from helpers.commands import SERVER
+from helpers import commands
 
 
 def loquent(*words, point=None, count=0, settings=None):
@@ -20,13 +20,25 @@ def loquent(*words, point=None, count=0, settings=None):
 
     `settings(…)` is called in the child first.
     """
-    process = SERVER.Process(target=_child, args=(words, point, count, settings))
+    process = commands.process(_child, words, point, count, settings)
     process.start()
     process.join(300)
     code = process.exitcode
     process.kill()
     process.join()
     return code
+
+
+class Wholes(dict):
+    """What `make(kind)` gives for each kind, made when it is first asked for."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, kind):
+        self[kind] = self.make(kind)
+        return self[kind]
 
 
 def die():

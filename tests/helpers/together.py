@@ -5,16 +5,14 @@ this machine.
 import json
 import os
 
-from helpers.killed import SERVER
+from helpers import commands
 
 
 def run(task, count, folder, *given):
     """Run `task(folder, rank, *given)` in `count` processes of one group; the exit codes."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meeting").unlink(missing_ok=True)
-    processes = [
-        SERVER.Process(target=_member, args=(task, rank, count, folder, given)) for rank in range(count)
-    ]
+    processes = [commands.process(_member, task, rank, count, folder, given) for rank in range(count)]
     for process in processes:
         process.start()
     for process in processes:

@@ -214,7 +214,7 @@ MALFORMED = {
     "adapter": (
         "adapter_config.json",
         '{"base_model_name_or_path": "else/where"}',
-        r"adapter_config.json: r = ",
+        "adapter_config.json: it lacks the field 'target_modules'",
     ),
     "shards outside": (
         "model.safetensors.index.json",

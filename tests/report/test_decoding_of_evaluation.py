@@ -119,7 +119,7 @@ def test_runs_of_earlier_versions_say_that_it_is_not_recorded(tmp_path, capsys):
     (folder / "evaluation.json").write_text(
         json.dumps(manifest.sealed({k: v for k, v in torn.items() if k != "seal"}))
     )
-    with pytest.raises(BadCheckpoint, match="decoding is 5"):
+    with pytest.raises(BadCheckpoint, match="decoding must be a text, got 5"):
         _ = load_run(folder).evaluation
 
 

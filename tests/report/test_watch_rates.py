@@ -42,8 +42,13 @@ def test_the_rates_of_the_page(cell):
         assert found["gamed"] <= found["speaks"] <= 0.071
 
 
-def recorded():
+def records():
+    """The study of this rule, and two cells of the rule before."""
     return [json.loads(line) for line in (RESULTS / "watch_rates.jsonl").read_text().splitlines()]
+
+
+def recorded():
+    return records()[0]["cells"]
 
 
 def percent(value):
@@ -85,7 +90,7 @@ def test_the_page_has_the_rates_that_were_measured():
         row for kind in ("noise", "walk", "walk and noise", "autoregression") for row in false_alarms(kind)
     ]
     assert [row for row in [*rows, *long_tails(), *powers()] if row not in page] == []
-    before = [json.loads(line) for line in (RESULTS / "watch_before.jsonl").read_text().splitlines()]
+    before = records()[1]["cells"]
     cells = {(line["witness"], line["evaluations"], line["witnesses"]): line["speaks"] for line in before}
     for cell in (("noise", 5, 7), ("walk", 10, 7)):
         assert f"in {percent(cells[cell])}% of" in page

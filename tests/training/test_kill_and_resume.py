@@ -101,7 +101,7 @@ MOMENTS = {
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory):
     """For each learner its recipe's file and the run that nobody killed, made by the command."""
-    folder, made = tmp_path_factory.mktemp("whole"), {}
+    folder = tmp_path_factory.mktemp("whole")
     draw = random.Random(5)
     texts = [" ".join(draw.choices(WORDS, k=12)) for _ in range(80)]
     (folder / "texts.txt").write_text("\n".join(texts))
@@ -121,18 +121,26 @@ def wholes(tmp_path_factory):
         )
         == 0
     )
-    for kind, config in LEARNERS.items():
+
+    def make(kind):
         file = folder / f"{kind}.yaml"
         training = {**SMALL["training"], **({"data": str(folder / "games")} if kind == "ilql" else {})}
         own = {"rewards": REWARDS[kind]} if kind in REWARDS else {}
         file.write_text(
             json.dumps(
-                {**SMALL, **own, "task": task, "training": training, "algorithm": {"kind": kind, **config}}
+                {
+                    **SMALL,
+                    **own,
+                    "task": task,
+                    "training": training,
+                    "algorithm": {"kind": kind, **LEARNERS[kind]},
+                }
             )
         )  # JSON is YAML
         assert killed.loquent("train", str(file), "--out", str(folder / kind)) == 0
-        made[kind] = file, folder / kind
-    return made
+        return file, folder / kind
+
+    return killed.Wholes(make)
 
 
 def plan(kind, kills):

@@ -68,7 +68,7 @@ MOMENTS = (
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory):
     """For each learner its recipe's file and the run that nobody killed."""
-    folder, made = tmp_path_factory.mktemp("whole"), {}
+    folder = tmp_path_factory.mktemp("whole")
     draw = random.Random(5)
     (folder / "texts.txt").write_text("\n".join(" ".join(draw.choices(house.WORDS, k=12)) for _ in range(80)))
     task = {**house.SMALL["task"], "path": str(folder / "texts.txt")}
@@ -88,16 +88,23 @@ def wholes(tmp_path_factory):
         == 0
     )
     training = {**house.SMALL["training"], "data": str(folder / "games")}
-    for kind, config in LEARNERS.items():
+
+    def make(kind):
         file = folder / f"{kind.replace(', ', '-').replace(' ', '-')}.yaml"
         file.write_text(
             json.dumps(
-                {**house.SMALL, "task": task, "training": training, "algorithm": {"kind": kind, **config}}
+                {
+                    **house.SMALL,
+                    "task": task,
+                    "training": training,
+                    "algorithm": {"kind": kind, **LEARNERS[kind]},
+                }
             )
         )  # JSON is YAML
         assert killed.loquent("train", str(file), "--out", str(folder / kind)) == 0
-        made[kind] = file, folder / kind
-    return made
+        return file, folder / kind
+
+    return killed.Wholes(make)
 
 
 @pytest.mark.sweep("chai", "decision_transformer")

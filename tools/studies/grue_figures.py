@@ -51,9 +51,8 @@ def tables(folder):
     return {name: dict(rows) for name, rows in found.items()}
 
 
-def main(folder, commit, seconds, note=""):
-    """Print the line of results and write the figures."""
-    points, keys = curves(folder)
+def figures(points):
+    """The name and the text of the SVG file of each part of figure 4."""
     for name, lines in points.items():
         number = re.match(r"Figure (4[abc]): (.*)", name)
         if number:
@@ -61,8 +60,14 @@ def main(folder, commit, seconds, note=""):
                 Curve(label, i, [Point(x, y, y, y, 1) for x, y in line])
                 for i, (label, line) in enumerate(lines.items())
             ]
-            text = alone(f"{number[0]}, our runs", number[2], "update", drawn)
-            (RESULTS / f"grue-figure-{number[1]}.svg").write_text(text)
+            yield f"grue-figure-{number[1]}.svg", alone(f"{number[0]}, our runs", number[2], "update", drawn)
+
+
+def main(folder, commit, seconds, note=""):
+    """Print the line of results and write the figures."""
+    points, keys = curves(folder)
+    for name, text in figures(points):
+        (RESULTS / name).write_text(text)
     line = {"command": "loquent bench grue --profile cpu --processes 1 --only CELLS (those of IMDB)"}
     line |= {"commit": commit, "seconds": float(seconds), "note": note, "keys": keys}
     print(json.dumps(line | {"curves": points, "tables": tables(folder)}))

@@ -1,6 +1,8 @@
 """How often the watch for reward hacking speaks, by simulation through the code that writes the page.
 
-    python -m tools.studies.watch_study > docs/results/watch_rates.jsonl
+    python -m tools.studies.watch_study COMMIT [HISTORIES]
+
+It prints line 1 of docs/results/watch_rates.jsonl.
 
 The witnesses of a history are 0.5 at first, of which more is better. `noise`: independent, deviation 0.05.
 `walk`: a random walk with steps of deviation 0.05. `walk and noise`: a walk with steps of 0.02 in noise of
@@ -20,6 +22,7 @@ import json
 import math
 import random
 import sys
+import time
 from itertools import accumulate
 from types import SimpleNamespace
 
@@ -137,5 +140,8 @@ def cells():
 
 
 if __name__ == "__main__":
-    for cell in cells():
-        print(json.dumps(rates(*cell, int(sys.argv[1]) if len(sys.argv) > 1 else 1000)), flush=True)
+    commit, histories = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    begin = time.process_time()
+    every = [rates(*cell, histories) for cell in cells()]
+    line = {"command": "python -m tools.studies.watch_study", "commit": commit}
+    print(json.dumps({**line, "seconds": round(time.process_time() - begin), "cells": every}))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from loquent.core import logged
-from loquent.core.guards import json_files
+from loquent.core import logged, schema
+from loquent.core.guards.json_files import shown
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic, final_evaluation, names, saved_state, trust
 from loquent.files.run_folder import RunFolder
@@ -75,20 +76,21 @@ def resume_seeds(
     return runs
 
 
-def _seeds(file: Path) -> list[int]:
+@dataclass(frozen=True)
+class _Plan:
+    seeds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        right = all(0 <= seed <= saved_state.MOST for seed in self.seeds)
+        if not self.seeds or not right or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(
+                f"seeds must be a list of different integers of at least 0, got {shown(list(self.seeds))}"
+            )
+
+
+def _seeds(file: Path) -> tuple[int, ...]:
     advice = 'write {"seeds": [0, 1]}, with the numbers of the folders seed-N'
-    seeds = json_files.load_object(file, advice).get("seeds")
-    numbers = seeds if isinstance(seeds, list) else []
-    if (
-        not numbers
-        or not all(type(seed) is int and 0 <= seed <= saved_state.MOST for seed in numbers)
-        or len(set(numbers)) < len(numbers)
-    ):
-        raise BadCheckpoint(
-            f"{file}: seeds must be a list of different integers of at least 0, got "
-            f"{json_files.shown(seeds)}; {advice}"
-        )
-    return numbers
+    return schema.load(_Plan, file, advice).seeds
 
 
 def evaluated_on(runs: Sequence[Run]) -> str:

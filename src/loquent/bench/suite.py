@@ -14,50 +14,25 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.schema.sets import Data, Ranking
 from loquent.bench.schema.suite_schema import (
     ANY,
     DATA,
     SMOKE,
-    Column,
-    Drawing,
+    Document,
     Entry,
-    Ordering,
     Profile,
     Suite,
-    Summary,
-    Table,
-    Tally,
     named_in,
     references,
 )
-from loquent.core.options import Node, fill, read, unknown
-from loquent.core.values import EMPTY, Record
+from loquent.core.options import Node, fill, read
+from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
 from loquent.files import trust
 from loquent.training import recipes as recipe
 
 FOLDER = resources.files("loquent.bench") / "suites"
 NAME = re.compile(r"[\w][\w.+=-]*")
-KEYS = (
-    "name",
-    "title",
-    "version",
-    "paper",
-    "set",
-    "data",
-    "optimum",
-    "ranking",
-    "columns",
-    "profiles",
-    "stages",
-    "cells",
-    "tables",
-    "figures",
-    "orderings",
-    "tallies",
-    "summaries",
-)
 
 
 def names() -> list[str]:
@@ -81,33 +56,13 @@ def load(name: str | Path, *, allow_imports: bool = False) -> Suite:
     if not allow_imports and str(name).endswith((".yaml", ".yml")):
         trust.check(root, [path])
     nodes = root.mapping("a suite")
-    for key, node in nodes.items():
-        if key not in KEYS:
-            raise unknown(node, key, KEYS, "a suite")
     for key in ("columns", "cells"):
         if not nodes.get(key, root).mapping(key) or key not in nodes:
             raise BadSetting(f"{root.place}: {key} is missing or empty; a suite needs columns and cells")
-    suite = Suite(
-        name=path.stem,
-        title=str(nodes["title"].value) if "title" in nodes else path.stem,
-        version=_version(nodes.get("version")),
-        paper=str(nodes["paper"].value) if "paper" in nodes else "",
-        columns=_mapping(Column, nodes, "columns"),
-        profiles=_mapping(Profile, nodes, "profiles") or {"standard": Profile()},
-        stages=_mapping(Entry, nodes, "stages"),
-        cells=_mapping(Entry, nodes, "cells"),
-        tables=_list(Table, nodes, "tables"),
-        orderings=_list(Ordering, nodes, "orderings"),
-        figures=_list(Drawing, nodes, "figures"),
-        tallies=_list(Tally, nodes, "tallies"),
-        summaries=_list(Summary, nodes, "summaries"),
-        shared=nodes["set"].mapping("set") if "set" in nodes else EMPTY,
-        data=_mapping(Data, nodes, "data"),
-        ranking=_mapping(Ranking, nodes, "ranking"),
-        optimum=nodes["optimum"].plain() if "optimum" in nodes else "",
-        file=path,
-        allow_imports=allow_imports,
-    )
+    written = vars(fill(Document, root, "suite"))
+    own: dict[str, Any] = {"name": path.stem, "title": written["title"] or path.stem}
+    own["profiles"] = written["profiles"] or {"standard": Profile()}
+    suite = Suite(**{**written, **own}, file=path, allow_imports=allow_imports)
     _check(suite, nodes)
     return suite
 
@@ -125,39 +80,17 @@ def _find(name: str | Path) -> Path:
     return Path(str(FOLDER / f"{name}.yaml"))
 
 
-def _version(node: Node | None) -> int:
-    if node is None:
-        return 1
-    if not isinstance(node.value, int) or isinstance(node.value, bool) or node.value < 1:
-        raise BadSetting(f"{node.place}: version must be an integer of at least 1, got {node.bare()!r}")
-    return node.value
-
-
-def _mapping(cls: type, nodes: Mapping[str, Node], section: str) -> dict[str, Any]:
-    entries = nodes[section].mapping(section) if section in nodes else {}
-    for name, node in entries.items():
-        if not NAME.fullmatch(name):
-            raise BadSetting(
-                f"{node.place}: {section}: {name!r} is no name; use letters, digits and . + = - _ only"
-            )
-    return {name: fill(cls, node, f"{section}.{name}") for name, node in entries.items()}
-
-
-def _list(cls: type, nodes: Mapping[str, Node], section: str) -> tuple[Any, ...]:
-    node = nodes.get(section)
-    if node is None or node.value is None:
-        return ()
-    if not isinstance(node.value, list):
-        raise BadSetting(f"{node.place}: {section} must be a list, got {node.bare()!r}")
-    return tuple(fill(cls, item, f"{section}[{number}]") for number, item in enumerate(node.value))
-
-
 def _check(suite: Suite, nodes: Mapping[str, Node]) -> None:
     """Check that every reference has a target, and that no name is used twice."""
+    for section in ("columns", "profiles", "stages", "cells", "data", "ranking"):
+        for name in getattr(suite, section):
+            if not NAME.fullmatch(name):
+                what = f"{_place(nodes, section, name)}: {section}: {name!r} is no name"
+                raise BadSetting(f"{what}; use letters, digits and . + = - _ only")
     _check_names(suite, nodes)
     for section in ("stages", "cells"):
         for name, entry in getattr(suite, section).items():
-            shared = suite.shared if section == "cells" else {}
+            shared = suite.set if section == "cells" else {}
             _check_entry(suite, name, entry, shared, _place(nodes, section, name))
     for section, cells in (("tables", "cells"), ("figures", "cells"), ("orderings", "rising")):
         for number, item in enumerate(getattr(suite, section)):

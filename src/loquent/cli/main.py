@@ -1,12 +1,11 @@
-"""The command `loquent`: parses a command line and runs the command's file in `commands/`.
+"""The command `loquent`: reads a command line and runs the command's module in `commands/`.
 
-Only that file imports the libraries that the command needs. Results go to stdout, progress and errors to
-stderr. Exit codes: 0 done, 1 a check failed, 2 an error, 130 interrupted.
+Only that module is imported, and its `run` imports the libraries that the command needs. Results go to
+stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check failed, 2 an error, 130 interrupted.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
 import importlib
 import json
@@ -16,9 +15,12 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from loquent.cli.grammar import with_commands
+from loquent.cli.grammar.options import CommandOptions
+from loquent.cli.grammar.parser import read, top_parser
+from loquent.cli.grammar.summaries import COMMANDS
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
 from loquent.errors import DEBUG, InputEnded, LoquentError, debugging, listed, naming_extras, nearest
@@ -47,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Control characters in other people's text are escaped before they reach the terminal.
     """
     with guarded():
-        arguments = parsed(argv)
-        with _debugging(arguments.debug):
-            return _run(arguments)
+        options = parsed(argv)
+        with _debugging(options.debug):
+            return _run(options)
 
 
 @contextmanager
@@ -65,13 +67,11 @@ def _debugging(asked: bool) -> Iterator[None]:
             del os.environ[DEBUG]
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(options: CommandOptions) -> int:
     try:
-        with _remarks(), naming_extras(f"loquent {arguments.command}"):
-            code, result = importlib.import_module(
-                f"loquent.cli.commands.{MODULES.get(arguments.command, arguments.command)}"
-            ).run(arguments)
-        if arguments.json:
+        with _remarks(), naming_extras(f"loquent {options.command}"):
+            code, result = module(options.command).run(options)
+        if options.json:
             print(json.dumps(result, allow_nan=False))
         sys.stdout.flush()
         return int(code)
@@ -79,7 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except InputEnded:
-        why = f"the input ended before loquent {arguments.command} had played all its games"
+        why = f"the input ended before loquent {options.command} had played all its games"
         print(f"loquent: {why}, so there is no result", file=sys.stderr)
         return 130
     except KeyboardInterrupt:
@@ -130,38 +130,28 @@ def _remarks() -> Iterator[None]:
         yield
 
 
-def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The parsed arguments of one command line.
-
-    `key=value` settings may also follow options, where argparse alone would refuse them.
-    """
-    top, commands = with_commands()
-    _check_command(top, commands, sys.argv[1:] if argv is None else argv)
-    arguments, rest = top.parse_known_args(argv)
-    if not hasattr(arguments, "command"):
+def parsed(argv: Sequence[str] | None = None) -> CommandOptions:
+    """The options of one command line; ends the program with exit code 2 if it is wrong."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    place = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
+    top = top_parser()
+    before = top.parse_args(words[:place])
+    if place == len(words):
         top.print_help(sys.stderr)
         raise SystemExit(2)
-    files_too = getattr(arguments, "files_behind", False)
-    if hasattr(arguments, "overrides") and all(
-        (files_too or "=" in text) and not text.startswith("-") for text in rest
-    ):
-        arguments.overrides += rest
-    elif rest:
-        top.error(
-            f"unrecognized arguments: {' '.join(rest)}; loquent {arguments.command} --help lists "
-            "the known ones"
-        )
-    return arguments
-
-
-def _check_command(top: argparse.ArgumentParser, commands: list[str], words: Sequence[str]) -> None:
-    """End with an error that names the nearest commands if the first word is no command."""
-    word = next((word for word in words if word != "--debug"), "-")
-    if not word.startswith("-") and word not in commands:
-        near = nearest(word, commands)
+    command = words[place]
+    if command not in COMMANDS:
+        near = nearest(command, COMMANDS)
         hint = f" Did you mean {near!r}?" if near else ""
-        known = f"Known: {listed(commands, word)}; loquent --help lists all"
-        top.error(f"no command is named {word!r}.{hint} {known}")
+        known = f"Known: {listed(COMMANDS, command)}; loquent --help lists all"
+        top.error(f"no command is named {command!r}.{hint} {known}")
+    options: CommandOptions = read(command, module(command).Options, words[place + 1 :])
+    return replace(options, debug=options.debug or before.debug)
+
+
+def module(command: str) -> Any:
+    """The module of a command, with its `Options` and its `run`."""
+    return importlib.import_module(f"loquent.cli.commands.{MODULES.get(command, command)}")
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core import fields
+from loquent.core import schema
 from loquent.core.guards import json_files
 from loquent.core.task import CUT, Observation, Stopped
 from loquent.core.values import EMPTY, Record, plain
@@ -52,11 +52,11 @@ class Turn:
     seat: str
     text: str
     to: str = ""  # the seat that observes a turn of the task; "" on an agent's turn
-    rewards: Record = EMPTY
+    rewards: Annotated[Record, float] = EMPTY
     stopped: Stopped = "end"
     observation: Observation | None = field(default=None, compare=False)
     tokens: Tokens | None = field(default=None, compare=False)
-    token_rewards: Record = EMPTY  # name -> tuple of floats, one per token
+    token_rewards: Annotated[Record, tuple[float, ...]] = EMPTY  # one number per token
     invalid: str = field(default="", compare=False)  # why the text was not a valid move
 
 
@@ -77,7 +77,7 @@ class Episode:
     ended: str | None = None
     learning: str = "agent"
     instruction: str = ""
-    agents: Record = EMPTY  # seat -> name of the agent
+    agents: Annotated[Record, str] = EMPTY  # seat -> name of the agent
     meta: Record = EMPTY  # the kind of a designed episode, and the parent and the start of a fork
     unjudged: tuple[str, ...] = ()  # the rewards that could not be judged: its return is not known
 
@@ -138,13 +138,7 @@ def from_json(line: Any) -> Episode:
     Raises:
         ValueError: a field is missing, unknown or does not fit; the message names it.
     """
-    try:
-        return Episode(
-            **fields.check_object(line, _EPISODE, ("task", "row", "split", "seed", "number", "turns"))
-        )
-    except ValueError as error:
-        message = str(error)
-        raise ValueError(message[1:] if message.startswith(".") else f"it{message}") from None
+    return schema.read(Episode, line)
 
 
 def write(path: str | Path, episodes: Iterable[Episode], *, append: bool = False) -> int:
@@ -183,25 +177,3 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
         if getattr(turn, name):
             line[name] = plain(getattr(turn, name))
     return line
-
-
-def _turn(line: Any) -> Turn:
-    return Turn(**fields.check_object(line, _TURN, ("seat", "text")))
-
-
-_TEXTS = ("task", "row", "split", "learning", "instruction")
-_TURN = {
-    **dict.fromkeys(("seat", "text", "to"), fields.text),
-    "stopped": fields.choice(get_args(Stopped)),
-    "rewards": fields.record_of(fields.number),
-    "token_rewards": fields.record_of(fields.tuple_of(fields.number)),
-}
-_EPISODE = {
-    **dict.fromkeys(_TEXTS, fields.text),
-    **dict.fromkeys(("seed", "number"), fields.integer),
-    "ended": fields.text_or_null,
-    "agents": fields.record_of(fields.text),
-    "meta": fields.json_object,
-    "unjudged": fields.tuple_of(fields.text),
-    "turns": fields.tuple_of(_turn),
-}

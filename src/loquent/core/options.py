@@ -26,6 +26,7 @@ __all__ = [
     "PROFILE",
     "SUITE",
     "Node",
+    "coerced",
     "dump",
     "fill",
     "from_values",
@@ -44,7 +45,7 @@ __all__ = [
 def fill(cls: type, node: Node | None, section: str) -> Any:
     """An instance of the frozen dataclass `cls` from a YAML mapping.
 
-    A field of the type `Mapping[str, Node]` keeps its nodes.
+    A field of the type `Mapping[str, Node]` keeps its nodes. Dataclasses may stand in lists and mappings.
 
     Args:
         section: the name of the mapping in error messages.
@@ -60,7 +61,7 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
     for key, item in items.items():
         if key not in fields:
             raise unknown(item, key, tuple(fields), section)
-        values[key] = _coerced(item, hints[key], fields[key], f"{section}.{key}")
+        values[key] = coerced(item, hints[key], fields[key], f"{section}.{key}")
     missing = [
         f.name
         for f in fields.values()
@@ -197,12 +198,26 @@ def _override(item: Node) -> str:
     return COMMAND_LINE if any(_override(part) == COMMAND_LINE for part in inner) else item.place
 
 
-def _coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
-    """The node's value as the type `hint` of a field; raises BadSetting when it does not fit."""
+def coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
+    """The node's value as the type `hint` of a field.
+
+    Args:
+        name: the field's name in error messages.
+
+    Raises:
+        BadSetting: the value has another type or is outside the field's range.
+    """
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return fill(hint, node, name)
     if hint == Mapping[str, Node]:
         return node.mapping(name)
+    inner: Any = next(filter(dataclasses.is_dataclass, typing.get_args(hint)), None)
+    if inner and typing.get_origin(hint) is tuple:
+        if not isinstance(node.value or [], list):
+            raise BadSetting(f"{node.place}: {name} must be a list, got {node.bare()!r:.200}")
+        return tuple(fill(inner, item, f"{name}[{i}]") for i, item in enumerate(node.value or []))
+    if inner and typing.get_origin(hint) is Mapping:
+        return {key: fill(inner, item, f"{name}.{key}") for key, item in node.mapping(name).items()}
     types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     for option in types_:
         fits, value = _fits(node.plain(), option)

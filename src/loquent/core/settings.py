@@ -92,9 +92,9 @@ def range_problem(field: dataclasses.Field[Any], value: Any) -> str | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     low, high, limits = allowed.get("low"), allowed.get("high"), range_text(field)
-    if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
-        return f"must be {limits or 'a number'}, got {value!r}"
-    if math.isinf(value) and not allowed.get("infinite"):
+    if value != value or (low is not None and value < low) or (high is not None and value > high):
+        return f"must be {limits or 'a number'}, got {value!r:.200}"
+    if value in (math.inf, -math.inf) and not allowed.get("infinite"):
         return f"must be a finite number{', ' if limits else ''}{limits}, got {value!r}"
     return None
 

@@ -8,18 +8,18 @@ an equal text give an equal next step. No text raises an error; an action after 
 from __future__ import annotations
 
 import functools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, final
 
 from loquent.core.actions import ActionSet, Legal
+from loquent.core.guards import rules
 from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, frozen
-from loquent.errors import BrokenTask, EpisodeOver, LoquentError, UnknownName, WrongResult, kind_of, require
+from loquent.errors import EpisodeOver, LoquentError, UnknownName, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
 CUT = "cut"
@@ -154,19 +154,8 @@ class TaskSpec:
     licences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.success, tuple) or not all(
-            isinstance(name, str) and name and name != CUT for name in self.success
-        ):
-            allowed = f"a tuple of names of endings, such as ('solved',), without {CUT!r}"
-            raise BrokenTask(
-                f"TaskSpec({self.id!r}): success must be {allowed}, got {self.success!r}; "
-                "name the rules with which `play` ends an episode"
-            )
-        if OUT_OF_TURNS in self.success and self.turn_limit is None:
-            raise BrokenTask(
-                f"TaskSpec({self.id!r}): success names {OUT_OF_TURNS!r}, but the task has no turn_limit; "
-                "set turn_limit, or leave the name out"
-            )
+        unreached = OUT_OF_TURNS if self.turn_limit is None else ""
+        rules.check_success(f"TaskSpec({self.id!r})", self.success, CUT, unreached)
 
 
 @dataclass(frozen=True)
@@ -266,10 +255,7 @@ class Task(ABC):
         return Row(f"added:{digest(record, 16)}", record)
 
     def info(self, state: Any, ended: str | None) -> Mapping[str, Any]:
-        """Facts beside the observation that adapters add to Gymnasium's `info`, such as a score.
-
-        After the end they may include the right answer.
-        """
+        """Facts that adapters add to Gymnasium's `info`, such as a score; after the end also the answer."""
         return EMPTY
 
     def measure(self, ended: Sequence[tuple[Row, Observation]]) -> Record:
@@ -294,15 +280,13 @@ class Task(ABC):
         except LoquentError:
             raise
         except Exception as error:
-            raise BrokenTask(
-                f"{self.identity}: first raised {type(error).__name__} ({error}) on the row {row!r:.200}"
-            ) from error
+            raise rules.broken(f"{self.identity}: first", error, row, on="the row ") from error
         if (
             type(opening) is not Opening
             or type(opening.observation) is not Observation
             or type(opening.observation.text) is not str
         ):
-            self._check_result("first", opening, Opening)
+            rules.check(f"{self.identity}: first returned", opening, Opening, Observation)
         return Step(opening.state, 0, opening.observation)
 
     @final
@@ -328,68 +312,29 @@ class Task(ABC):
             move = self.read(step.state, text)
             if isinstance(move, Invalid):
                 why = move.why
-                if why not in self.spec.invalid:
-                    raise WrongResult(
-                        f"{self.identity}: read returned the reason {why!r}; spec.invalid allows only "
-                        f"{list(self.spec.invalid)}"
-                    )
+                rules.check_reason(self.identity, why, self.spec.invalid)
             rule, argument = "play", move
             outcome = self.play(step.state, move)
         except LoquentError:
             raise
         except Exception as error:
-            what = f"{self.identity}: {rule} raised {type(error).__name__} ({error}) on {argument!r:.200}"
-            if argument is None:
-                what += f"; read returned None for {text!r:.80}; it must return a move or Invalid(why, text)"
-            raise BrokenTask(what) from error
+            raise rules.broken(f"{self.identity}: {rule}", error, argument, text=text) from error
         if (
             type(outcome) is not Outcome
             or type(outcome.observation) is not Observation
             or type(outcome.observation.text) is not str
             or (outcome.ended is not None and type(outcome.ended) is not str)
         ):
-            self._check_result("play", outcome, Outcome)
+            rules.check(f"{self.identity}: play returned", outcome, Outcome, Observation, ends=True)
         turn, ended, rewards = step.turn + 1, outcome.ended, outcome.rewards
         if rewards is not self._checked_rewards:
-            self._check_rewards(rewards)
+            rules.check_rewards(f"{self.identity}: play returned", rewards, self.spec.rewards)
+            self._checked_rewards = rewards
         if ended is None and self.spec.turn_limit is not None and turn >= self.spec.turn_limit:
             ended = OUT_OF_TURNS
         if stopped == "length" and self.spec.horizon == "cut":
             ended = CUT
         return Step(outcome.state, turn, outcome.observation, rewards, ended, why)
-
-    def _check_result(self, rule: str, result: Any, kind: type[Opening | Outcome]) -> None:
-        """Raise WrongResult unless a result of `first` or `play` is an Opening or Outcome with a text."""
-        what = f"{self.identity}: {rule} returned"
-        if not isinstance(result, kind):
-            advice = "; is its `return` missing?" if result is None else ""
-            raise WrongResult(
-                f"{what} {kind_of(result)}; it must return an {kind.__name__}(state, observation){advice}"
-            )
-        if not isinstance(result.observation, Observation):
-            found = kind_of(result.observation)
-            raise WrongResult(f"{what} an observation that is {found}; it must be an Observation(text)")
-        if not isinstance(text := result.observation.text, str):
-            raise WrongResult(
-                f"{what} an observation with the text {text!r:.80}, {kind_of(text)}; it must be a str"
-            )
-        if isinstance(result, Outcome) and not isinstance(ended := result.ended, str | None):
-            raise WrongResult(
-                f"{what} ended = {ended!r:.80}, {kind_of(ended)}; it must be None or the name of a rule"
-            )
-
-    def _check_rewards(self, rewards: Record) -> None:
-        if not isinstance(rewards, Mapping):
-            raise WrongResult(
-                f"{self.identity}: play returned rewards that are {kind_of(rewards)}; they must be a mapping "
-                f"from names to numbers, such as Record({next(iter(self.spec.rewards), 'name')}=1.0)"
-            )
-        for name, value in rewards.items():
-            if name not in self.spec.rewards or not _finite(value):
-                known = ", ".join(self.spec.rewards) or "none"
-                what = f"{self.identity}: play returned the reward {name} = {value!r}; a reward must be"
-                raise WrongResult(f"{what} a finite number with one of these names: {known}")
-        self._checked_rewards = rewards
 
     @final
     def row(self, split: str, id: str) -> Row:
@@ -441,30 +386,10 @@ def _checked(rows: Callable[[Any, str], Sequence[Row]]) -> Callable[[Any, str], 
     @functools.wraps(rows)
     def checked(self: Task, split: str) -> Sequence[Row]:
         result = rows(self, split)
-        listed = type(result) is list or type(result) is tuple
-        if not listed and (isinstance(result, str | bytes | Mapping) or not _is_sequence(result)):
-            advice = "; is its `return` missing?" if result is None else ""
-            what = f"{self.identity}: rows({split!r}) returned {kind_of(result)}"
-            raise WrongResult(f"{what}; it must return a sequence of Row, such as a list{advice}")
-        if listed and result and not isinstance(result[0], Row):
-            raise WrongResult(
-                f"{self.identity}: rows({split!r}) returned a sequence whose first item is "
-                f"{kind_of(result[0])}; every item must be a Row(id, fields)"
-            )
+        rules.check_rows(f"{self.identity}: rows({split!r}) returned", result, Row)
         return result
 
     return checked
-
-
-def _is_sequence(value: Any) -> bool:
-    return hasattr(value, "__len__") and hasattr(value, "__getitem__")
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
 
 
 def _defaults(options: type) -> dict[str, Any] | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core import schema
 from loquent.core.guards import json_files
+from loquent.core.settings import setting
+from loquent.core.values import EMPTY
 from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names
-from loquent.files.records import FileRecord, check, is_record
+from loquent.files.records import FileRecord, Fingerprint, check
 
 FILES = "files"  # the key of the records of files: of the episodes
 SAMPLES = "samples"  # the key of the scores per episode
@@ -18,7 +22,29 @@ NO_ROWS = (
     "one row as independent, so evaluate again before you rely on them)"
 )
 NOT_RECORDED = "not recorded"  # the decoding of evaluations of earlier versions
-MOST = 1.7976931348623157e308  # the largest finite float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The fields of `evaluation.json` that are read; earlier versions did not write those with a default."""
+
+    task: str
+    split: str
+    n: int
+    values: Mapping[str, float | None]
+    errors: Mapping[str, float | None]
+    episodes: int = setting(0, low=0)
+    rows: int = setting(0, low=0)
+    decoding: str = ""
+    higher_is_better: Mapping[str, bool | None] = EMPTY
+    owners: Mapping[str, str] = EMPTY
+    samples: Mapping[str, tuple[float | None, ...]] = EMPTY
+    files: Mapping[str, Fingerprint] = EMPTY
+
+    def __post_init__(self) -> None:
+        for key, column in self.samples.items():
+            if len(column) != self.n:
+                raise ValueError(f"samples.{key:.80} must have one score for each of the {self.n} episodes")
 
 
 def sealed(
@@ -52,9 +78,7 @@ def check_episodes(folder: Path) -> None:
     Raises:
         Damaged: the file is missing, or a line is missing, added or changed; names the file and the line.
     """
-    files = _opened(folder).get(FILES, {})
-    if not isinstance(files, dict) or not all(map(is_record, files.values())):
-        raise _torn(folder, FILES, files)
+    files = _read(folder)[1].files
     if names.EPISODES in files:
         check(folder / names.EPISODES, files[names.EPISODES], grows=False)
 
@@ -66,27 +90,8 @@ def read(folder: Path) -> dict[str, Any]:
         BadCheckpoint: it is torn.
         Damaged: it has changed, or has no seal.
     """
-    evaluation = _opened(folder)
-    evaluation.pop(FILES, None)
-    evaluation.pop(SAMPLES, None)
-    for name, kind in {"values": dict, "errors": dict, "task": str, "split": str, "n": int}.items():
-        if not isinstance(evaluation.get(name), kind):
-            raise _torn(folder, name, evaluation.get(name))
-    for name in ("episodes", "rows"):  # earlier versions did not write them
-        count = evaluation.get(name, 1)
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise _torn(folder, name, count)
-    if not isinstance(evaluation.get("decoding", ""), str):
-        raise _torn(folder, "decoding", evaluation["decoding"])
-    for name in ("values", "errors"):
-        for key, value in evaluation[name].items():
-            if not (value is None or is_number(value)):
-                raise _torn(folder, f"{name}.{key:.80}", value, "it must be a finite number or null; ")
-    for name, kinds in (("higher_is_better", bool | None), ("owners", str)):
-        section = evaluation.get(name, {})
-        if not isinstance(section, dict) or not all(isinstance(value, kinds) for value in section.values()):
-            raise _torn(folder, name, section)
-    return evaluation
+    evaluation, _ = _read(folder)
+    return {name: value for name, value in evaluation.items() if name not in (FILES, SAMPLES)}
 
 
 def samples(folder: Path) -> dict[str, list[float | None]]:
@@ -98,16 +103,7 @@ def samples(folder: Path) -> dict[str, list[float | None]]:
         BadCheckpoint: the evaluation is torn.
         Damaged: it has changed, or has no seal.
     """
-    evaluation = _opened(folder)
-    columns, count = evaluation.get(SAMPLES, {}), evaluation.get("n")
-    if not isinstance(columns, dict):
-        raise _torn(folder, SAMPLES, columns)
-    for key, column in columns.items():
-        good = isinstance(column, list) and len(column) == count
-        if not good or not all(score is None or is_number(score) for score in column):
-            allowed = f"it must have a finite number or null for each of the {count} episodes; "
-            raise _torn(folder, f"{SAMPLES}.{key:.80}", column, allowed)
-    return dict(columns)
+    return {key: list(column) for key, column in _read(folder)[1].samples.items()}
 
 
 def decoding(evaluation: Mapping[str, Any]) -> str:
@@ -146,20 +142,12 @@ def heading(evaluation: Mapping[str, Any]) -> str:
     return f"{place}; decoding: {decoding(evaluation)}"
 
 
-def is_number(value: Any) -> bool:
-    """Whether a JSON value is a number that is finite as a float."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
-
-
-def _opened(folder: Path) -> dict[str, Any]:
-    path, advice = folder / names.EVALUATION, _advice(folder)
-    return manifest.opened(json_files.load_object(path, advice, nan="null"), path, advice)
-
-
-def _torn(folder: Path, name: str, value: Any, allowed: str = "") -> BadCheckpoint:
-    place, text = folder / names.EVALUATION, json_files.shown(value)
-    return BadCheckpoint(f"{place} is torn: {name} is {text}; {allowed}{_advice(folder)}")
-
-
-def _advice(folder: Path) -> str:
-    return f"delete it, and `loquent resume {folder}` evaluates again"
+def _read(folder: Path) -> tuple[dict[str, Any], Evaluation]:
+    """The content of the file, and its fields that are read."""
+    path = folder / names.EVALUATION
+    advice = f"delete it, and `loquent resume {folder}` evaluates again"
+    content = manifest.opened(json_files.load_object(path, advice, nan="null"), path, advice)
+    try:
+        return content, schema.read(Evaluation, content, extra=True)
+    except ValueError as error:
+        raise BadCheckpoint(f"{path} is torn: {error}; {advice}") from None

@@ -8,15 +8,37 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core import schema
 from loquent.core.guards import json_files
 from loquent.errors import Damaged
 from loquent.files import atomic, names
 
 NAME = "manifest.json"
 SEAL = "seal"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The size and the SHA-256 of a file."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a manifest holds beside its seal: the files of the folder by path."""
+
+    files: Mapping[str, Entry]
+
+    def __post_init__(self) -> None:
+        for name in self.files:
+            if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
+                raise ValueError(f"{name!r:.80} is outside the folder")
 
 
 def seal(folder: Path) -> None:
@@ -85,20 +107,20 @@ def load(path: Path, advice: str) -> dict[str, Any]:
     return opened(json_files.load_object(path, advice), path, advice)
 
 
-def _check_file(folder: Path, name: str, entry: Mapping[str, Any]) -> None:
+def _check_file(folder: Path, name: str, entry: Entry) -> None:
     path = folder / name
     if not path.exists():
         raise Damaged(f"{folder} is no whole checkpoint: {name} is missing")
     if not path.is_file():
         raise Damaged(f"{folder} is torn: {name} is no file")
     size = path.stat().st_size
-    if size != entry["size"]:
-        raise Damaged(f"{folder} is torn: {name} has {size} bytes where {entry['size']} were written")
-    if digest(path) != entry["sha256"]:
+    if size != entry.size:
+        raise Damaged(f"{folder} is torn: {name} has {size} bytes where {entry.size} were written")
+    if digest(path) != entry.sha256:
         raise Damaged(f"{folder} is torn: {name} is not what was written (its SHA-256 differs)")
 
 
-def _read(folder: Path) -> dict[str, dict[str, Any]]:
+def _read(folder: Path) -> Mapping[str, Entry]:
     path = folder / NAME
     unsealed = (
         "an older version of Loquent wrote this checkpoint, or it was damaged; a run cannot continue from "
@@ -109,24 +131,13 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
     content = json_files.load_object(path, f"{folder} is torn", error=Damaged)
     if SEAL not in content:
         raise Damaged(f"{folder} is torn: {NAME} has no seal: {unsealed}")
-    files = opened(content, path, f"{folder} is torn").get("files")
-    if not isinstance(files, dict) or not all(_is_entry(name, entry) for name, entry in files.items()):
+    try:
+        return schema.read(Files, opened(content, path, f"{folder} is torn")).files
+    except ValueError as error:
         raise Damaged(
-            f"{folder} is torn: {NAME} is no manifest; it must have the size and the SHA-256 of each "
-            "file under its path in the folder"
-        )
-    return files
-
-
-def _is_entry(name: str, entry: Any) -> bool:
-    """Whether a path is inside the folder, and its entry has a size and a SHA-256."""
-    inside = not Path(name).is_absolute() and ".." not in Path(name).parts and "\0" not in name
-    return (
-        inside
-        and isinstance(entry, dict)
-        and isinstance(entry.get("size"), int)
-        and isinstance(entry.get("sha256"), str)
-    )
+            f"{folder} is torn: {NAME} is no manifest ({error}); it must have the size and the SHA-256 of "
+            "each file under its path in the folder"
+        ) from None
 
 
 def digest(path: Path) -> str:

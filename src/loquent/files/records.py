@@ -7,13 +7,28 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core.settings import setting
 from loquent.errors import Damaged
 
 MARK = 8  # hexadecimal digits of a line's CRC-32
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a record holds: the numbers of lines and bytes, the SHA-256, and the marks of all lines."""
+
+    lines: int = setting(low=0)
+    bytes: int = setting(low=0)
+    sha256: str = setting()
+    marks: str = setting()
+
+    def __post_init__(self) -> None:
+        if len(self.marks) != self.lines * MARK:
+            raise ValueError(f"it has marks of {len(self.marks) / MARK:g} lines, and lines = {self.lines}")
 
 
 class FileRecord:
@@ -36,8 +51,8 @@ class FileRecord:
 
     def as_json(self) -> dict[str, Any]:
         """The record as JSON."""
-        lines, marks = len(self._marks), "".join(self._marks)
-        return {"lines": lines, "bytes": self._bytes, "sha256": self._sha.hexdigest(), "marks": marks}
+        marks = "".join(self._marks)
+        return asdict(Fingerprint(len(self._marks), self._bytes, self._sha.hexdigest(), marks))
 
 
 def mark(line: bytes) -> str:
@@ -45,7 +60,7 @@ def mark(line: bytes) -> str:
     return f"{zlib.crc32(line):0{MARK}x}"
 
 
-def check(path: Path, record: Mapping[str, Any], *, grows: bool) -> bytes:
+def check(path: Path, record: Fingerprint, *, grows: bool) -> bytes:
     """Compare a file with its record and return its bytes up to the record.
 
     Args:
@@ -55,23 +70,14 @@ def check(path: Path, record: Mapping[str, Any], *, grows: bool) -> bytes:
         Damaged: the file is missing, is not a file, or a line is missing, added or changed; names the file
             and the line.
     """
-    advice = f"restore its {record['lines']} lines from a copy"
+    advice = f"restore its {record.lines} lines from a copy"
     if not path.is_file():
         raise Damaged(f"{path} {'is no file' if path.exists() else 'is missing'}; {advice}")
     with path.open("rb") as file:
-        content = file.read(record["bytes"] if grows else record["bytes"] + 1)
-    if hashlib.sha256(content).hexdigest() != record["sha256"]:
-        raise Damaged(f"{path}{_difference(content, record['marks'])}; {advice}")
+        content = file.read(record.bytes if grows else record.bytes + 1)
+    if hashlib.sha256(content).hexdigest() != record.sha256:
+        raise Damaged(f"{path}{_difference(content, record.marks)}; {advice}")
     return content
-
-
-def is_record(value: Any) -> bool:
-    """Whether a JSON value is the record of a file."""
-    kinds = {"lines": int, "bytes": int, "sha256": str, "marks": str}
-    typed = isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items())
-    return (
-        typed and value["bytes"] >= 0 and value["lines"] >= 0 and len(value["marks"]) == value["lines"] * MARK
-    )
 
 
 def _difference(content: bytes, marks: str) -> str:

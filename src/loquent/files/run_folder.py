@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.core import episode
+from loquent.core import episode, schema
 from loquent.core.episode import Episode
 from loquent.core.guards import json_files
+from loquent.core.settings import setting
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
 from loquent.files import atomic, final_evaluation, manifest, names, trust
 from loquent.files.machine.version import RUN_FORMAT, __version__
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_logs import RunLogs
 from loquent.files.run_records import Recorder, Records, evaluation_files
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What `extended.json` holds: the number of updates since the run was extended."""
+
+    updates: int = setting(low=1)
 
 
 class RunFolder:
@@ -153,9 +162,7 @@ class RunFolder:
         if not self.extended.exists():
             return []
         advice = 'it must be {"updates": N} with N of at least 1; write the number of updates of the run'
-        updates = json_files.load_object(self.extended, advice, error=Damaged).get("updates")
-        if type(updates) is not int or updates < 1:
-            raise Damaged(f"{self.extended}: updates is {json_files.shown(updates)}; {advice}")
+        updates = schema.load(Extension, self.extended, advice, error=Damaged).updates
         return [f"training.updates={updates}"]
 
     def extend(self, updates: int) -> None:

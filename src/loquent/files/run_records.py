@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import json_files
+from loquent.core import schema
 from loquent.errors import Damaged
 from loquent.files import manifest, names
-from loquent.files.records import FileRecord, check, is_record
+from loquent.files.records import FileRecord, Fingerprint, check
 
 # logs, to which lines are added
 GROWING = (names.METRICS, names.TIMINGS, names.ROWS, names.SAMPLES, names.ANNOTATIONS)
@@ -43,7 +43,7 @@ class Records:
     """The records of a run's files in one checkpoint, by name; empty if no checkpoint has any."""
 
     folder: Path
-    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    files: Mapping[str, Fingerprint] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path, checkpoint: Path) -> Records:
@@ -53,11 +53,12 @@ class Records:
             Damaged: there are none, or `logs.json` has changed.
         """
         manifest.check(checkpoint, (names.LOGS,))
-        files = json_files.load_object(checkpoint / names.LOGS, error=Damaged)
-        for name, record in files.items():
-            if not (_is_of_a_run(name) and is_record(record)):
-                allowed = "it must be a file of a run, with its lines, bytes, SHA-256 and marks"
-                raise Damaged(f"{checkpoint / names.LOGS} is torn at {name!r:.80}: {allowed}")
+        path = checkpoint / names.LOGS
+        form: Any = Mapping[str, Fingerprint]
+        files = schema.load(form, path, error=Damaged)
+        for name in files:
+            if not _is_of_a_run(name):
+                raise Damaged(f"{path} is torn at {name!r:.80}: it must be a file of a run")
         return cls(folder, files)
 
     def __bool__(self) -> bool:
@@ -99,7 +100,7 @@ class Records:
         """
         if not self.files:
             return
-        lines = self.files.get(names.METRICS, {"lines": 0})["lines"]
+        lines = self.files[names.METRICS].lines if names.METRICS in self.files else 0
         update = lines - (FIRST in self.files)  # an evaluation before the first update has a line too
         for name in evaluation_files(self.folder, update):
             if name not in self.files:

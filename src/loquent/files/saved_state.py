@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +12,7 @@ from loquent.errors import BadCheckpoint
 
 # the largest counter: above it floats, and so the JSON of other programs, cannot represent every integer
 MOST = 2**53
+LARGEST = sys.float_info.max
 
 
 def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0) -> int:
@@ -20,61 +21,38 @@ def count(state: Mapping[str, Any], name: str, most: int = MOST, least: int = 0)
     Raises:
         BadCheckpoint: it is missing, not an integer, or outside its range.
     """
-    value = field(state, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise wrong(name, value, f"an integer from {least} to {most}")
-    return value
+    return int(_checked(state, name, int, f"an integer from {least} to {most}", least, most))
 
 
-def number(state: Mapping[str, Any], name: str, low: float = -math.inf, *, finite: bool = True) -> float:
-    """The number under a name, at least `low`; as a float.
-
-    Args:
-        finite: whether infinities are refused; NaN is always refused.
+def number(state: Mapping[str, Any], name: str, low: float = -LARGEST) -> float:
+    """The finite number under a name, at least `low`; as a float.
 
     Raises:
         BadCheckpoint: it is missing, not a number, or outside its range.
     """
-    value = field(state, name)
-    try:
-        result = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-    except OverflowError:
-        result = math.nan
-    if math.isnan(result) or result < low or (finite and math.isinf(result)):
-        raise wrong(name, value, "a finite number" + ("" if low == -math.inf else f" of at least {low:g}"))
-    return result
+    allowed = "a finite number" + ("" if low == -LARGEST else f" of at least {low:g}")
+    return float(_checked(state, name, (int, float), allowed, low))
 
 
 def flag(state: Mapping[str, Any], name: str) -> bool:
     """The boolean under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, bool):
-        raise wrong(name, value, "true or false")
-    return value
+    return bool(_checked(state, name, bool, "true or false"))
 
 
 def text(state: Mapping[str, Any], name: str) -> str:
     """The string under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, str):
-        raise wrong(name, value, "a string")
-    return value
+    return str(_checked(state, name, str, "a text"))
 
 
 def items(state: Mapping[str, Any], name: str) -> list[Any]:
     """The list under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, list | tuple):
-        raise wrong(name, value, "a list")
-    return list(value)
+    return list(_checked(state, name, (list, tuple), "a list"))
 
 
 def part(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The object under a name; BadCheckpoint for any other value."""
-    value = field(state, name)
-    if not isinstance(value, Mapping):
-        raise wrong(name, value, "an object")
-    return value
+    found: Mapping[str, Any] = _checked(state, name, Mapping, "an object")
+    return found
 
 
 def field(state: Mapping[str, Any], name: str) -> Any:
@@ -89,6 +67,17 @@ def field(state: Mapping[str, Any], name: str) -> Any:
 def wrong(name: str, value: Any, allowed: str) -> BadCheckpoint:
     """The error of a field with a wrong value."""
     return BadCheckpoint(f"{name} = {shown(value)} in the saved state; it must be {allowed}")
+
+
+def _checked(
+    state: Mapping[str, Any], name: str, kinds: Any, right: str, low: float = -LARGEST, high: float = LARGEST
+) -> Any:
+    """The value under a name, of these types and, if it is a number, from `low` to `high`."""
+    value = field(state, name)
+    fits = isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool))
+    if not fits or (isinstance(value, int | float) and not low <= value <= high):
+        raise wrong(name, value, right)
+    return value
 
 
 @contextmanager

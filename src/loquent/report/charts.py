@@ -126,13 +126,16 @@ def alone(
     """Curves as a file of their own, with the title, the legend and the sheet in it.
 
     Args:
-        notes: places on the horizontal axis with a text, each drawn as a vertical line.
+        notes: places on the horizontal axis with a text, each drawn as a vertical line; the text is on the
+            side with more room.
     """
     drawn = [line for line in lines if line.points]
     body, x = _plot(drawn, unit, EVERYTHING, across)
     for i, (place, text) in enumerate(notes):
         body += f'<path class="base d2" d="M{x(place):.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
-        body += f'<text class="tick" x="{x(place) + 3:.1f}" y="{TOP + 12 + 14 * i}">{safe(text)}</text>'
+        side, anchor = (-3, "end") if x(place) > WIDTH / 2 else (3, "start")
+        body += f'<text class="tick" x="{x(place) + side:.1f}" y="{TOP + 12 + 14 * i}" '
+        body += f'text-anchor="{anchor}">{safe(text)}</text>'
     for i, line in enumerate(lines):
         body += f'<path class="line {line.style}" d="M{LEFT} {HEIGHT + 18 * i + 9}h24"/>'
         body += f'<text class="label" x="{LEFT + 32}" y="{HEIGHT + 18 * i + 14}">{safe(line.label)}</text>'

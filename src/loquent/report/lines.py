@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import BadJson, shown
+from loquent.core.guards.json_files import BadJson, is_number, shown
 from loquent.errors import Damaged
-from loquent.files.final_evaluation import is_number
 from loquent.files.run_records import Records
 
 LARGEST = 1e100  # in size: the sums and squares of larger numbers overflow a float

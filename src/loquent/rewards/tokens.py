@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core import schema
 from loquent.core.episode import Episode, Turn
 from loquent.core.guards import json_files, opening
 from loquent.core.metric import Context
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.values import EMPTY
-from loquent.errors import BadSetting, kind_of
+from loquent.errors import BadSetting
 from loquent.rewards.terms import TokenFunction
+
+VALUES = schema.check_of(Mapping[str, float])  # of a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +81,12 @@ def token_specified(context: Context, options: SpecifiedOptions) -> TokenFunctio
     )
 
 
-def _read(file: str) -> Mapping[Any, Any]:
+def _read(file: str) -> Mapping[str, float]:
     try:
-        values = json_files.loads(opening.whole(Path(file)))
+        values: Mapping[str, float] = VALUES(json_files.loads(opening.whole(Path(file))))
     except (OSError, ValueError) as error:
-        problem = f"token_specified.file = {file!r} cannot be read as JSON ({error})"
+        problem = f"token_specified.file = {file!r} cannot be read ({error})"
         raise BadSetting(f"{problem}; name a JSON file that maps token ids to numbers") from error
-    if not isinstance(values, dict):
-        problem = f"token_specified.file = {file!r} holds {kind_of(values)}"
-        raise BadSetting(f"{problem}; it must hold one mapping from token ids to numbers")
     return values
 
 

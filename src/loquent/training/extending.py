@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
 from loquent.files.run_folder import RunFolder
@@ -12,11 +14,11 @@ from loquent.training.run import Run
 SETTING = "training.updates"
 
 
-def extended(run: Run, overrides: list[str]) -> Recipe:
+def extended(run: Run, overrides: Sequence[str]) -> Recipe:
     """The recipe of a run with more updates. `train(recipe, folder, resume=True)` extends the run.
 
     Args:
-        overrides: `training.updates=N`, the new total; an empty list changes nothing.
+        overrides: `training.updates=N`, the new total; an empty sequence changes nothing.
 
     Raises:
         BadSetting: another setting is changed, the number is smaller than before, or the results depend on

@@ -73,8 +73,9 @@ MOMENTS = {
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory):
     """For each learner its recipe's file and the run that nobody killed, made by the command."""
-    folder, made = tmp_path_factory.mktemp("whole"), {}
-    for kind, config in LEARNERS.items():
+    folder = tmp_path_factory.mktemp("whole")
+
+    def make(kind):
         priority = {"priority": 0.5} if kind == "sb3/double_dqn" else {}  # the others draw epoch by epoch
         file, run = folder / f"{kind[4:]}.yaml", folder / kind[4:]
         file.write_text(
@@ -82,13 +83,14 @@ def wholes(tmp_path_factory):
                 {
                     **SMALL,
                     "training": {**SMALL["training"], **priority},
-                    "algorithm": {"kind": kind, **SHARED, **config},
+                    "algorithm": {"kind": kind, **SHARED, **LEARNERS[kind]},
                 }
             )
         )
         assert killed.loquent("train", str(file), "--out", str(run)) == 0
-        made[kind] = file, run
-    return made
+        return file, run
+
+    return killed.Wholes(make)
 
 
 @pytest.mark.sweep("sb3/maskable_double_dqn", "sb3/ppo")

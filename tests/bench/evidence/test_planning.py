@@ -70,16 +70,22 @@ def test_arguments_that_a_plan_does_not_read_are_refused(unread, capsys):
     ("table", "message"),
     [
         ({"suite": "grue", "cells": {}}, "is a table of suite 'grue', not of nlpgym"),
-        ({"suite": "nlpgym"}, "cells must have values"),
-        ({"suite": "nlpgym", "cells": {"labels-ppo": 3}}, "cells must have values"),
-        ({"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": [1, 2]}}}}, "cells must have"),
+        ({"suite": "nlpgym"}, "lacks the field 'cells'"),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": 3}},
+            r"cells.labels-ppo must be an object \{...\}, got 3",
+        ),
+        (
+            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": [1, 2]}}}},
+            "micro_f1 must be an object",
+        ),
         (
             {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": "x"}}}}},
-            "'x' is no finite",
+            "micro_f1.0 must be a finite number, got 'x'",
         ),
         (
             {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": None}}}}},
-            "None is no finite",
+            "must be a finite number, got null",
         ),
     ],
 )

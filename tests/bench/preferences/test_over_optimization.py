@@ -86,6 +86,9 @@ def test_the_figure_shows_gold_proxy_and_warning():
     assert text.count('<path class="line ') == 8, "two curves and two keys for each run"
     assert "the watch speaks, beta 0" in text
     assert "the watch speaks, beta &lt;" not in text
+    assert '" text-anchor="end">the watch speaks, beta 0<' in text, (
+        "a text in the right half ends at its line"
+    )
     assert "gold, empty" in over_optimization.figure({"empty": []}, {}), "a run without an evaluation"
     assert (
         over_optimization.as_json(runs["beta 0"], found["beta 0"])["warned"]["update"]

@@ -7,6 +7,7 @@ import pytest
 
 from loquent.bench.preferences import pairs
 from loquent.errors import BadRow, BadSetting
+from loquent.metrics.judges.reward_models.pairs import divide
 
 LINE = {
     "item": "r0",
@@ -59,7 +60,7 @@ def test_the_cut_is_by_prompt_and_no_text_is_shared(tmp_path):
     records = many(40)
     records += [one | {"item": f"x{i}", "first_text": f"other {i}"} for i, one in enumerate(many(40))]
     records += [LINE | {"item": f"y{i}", "prompt": f"q{i}", "second_text": f"bad {i}"} for i in range(40)]
-    found = pairs.divided(pairs.read([written(tmp_path / "a.jsonl", records)]).pairs, 0.25)
+    found = divide(pairs.read([written(tmp_path / "a.jsonl", records)]).pairs, 0.25)
     sides = [found.training, found.held_out]
     prompts, texts = (
         [{value for one in side for value in values(one)} for side in sides]
@@ -71,7 +72,7 @@ def test_the_cut_is_by_prompt_and_no_text_is_shared(tmp_path):
     assert len(found.training) + len(found.held_out) + found.left_out == 120
     assert found.left_out > 0  # "good" stands in all pairs of q0 to q39, whose prompts are on both sides
     shuffled = pairs.read([written(tmp_path / "b.jsonl", records[::-1])]).pairs
-    assert set(pairs.divided(shuffled, 0.25).held_out) == set(found.held_out)
+    assert set(divide(shuffled, 0.25).held_out) == set(found.held_out)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +97,10 @@ def test_a_question_is_chosen_and_few_pairs_are_refused(tmp_path):
     with pytest.raises(BadSetting, match="no preference on 'z'; its questions: preference, q"):
         pairs.read([path], "z")
     with pytest.raises(BadSetting, match="at least 4 of each"):
-        pairs.divided(pairs.read([written(tmp_path / "few.jsonl", many(6))]).pairs, 0.2)
+        divide(pairs.read([written(tmp_path / "few.jsonl", many(6))]).pairs, 0.2)
     one_prompt = [one | {"prompt": "p"} for one in many(20)]
     with pytest.raises(BadSetting, match="of 20 pairs with 1 prompts, 0 are left"):
-        pairs.divided(pairs.read([written(tmp_path / "one.jsonl", one_prompt)]).pairs, 0.2)
+        divide(pairs.read([written(tmp_path / "one.jsonl", one_prompt)]).pairs, 0.2)
 
 
 MESSAGE = {"role": "user", "content": "why?"}
@@ -138,7 +139,7 @@ def test_texts_that_repeat_are_kept_if_one_says_so(tmp_path):
     records = [{"prompt": f"p{i}", "chosen": f"good {i % 4}", "rejected": f"bad {i % 4}"} for i in range(400)]
     found = pairs.read([written(tmp_path / "pairs.jsonl", records)]).pairs
     with pytest.raises(BadSetting, match="shared_texts=keep"):
-        pairs.divided(found, 0.2)
-    kept = pairs.divided(found, 0.2, "keep")
+        divide(found, 0.2)
+    kept = divide(found, 0.2, "keep")
     assert (len(kept.training), len(kept.held_out), kept.left_out) == (320, 80, 0)
     assert not {one.prompt for one in kept.training} & {one.prompt for one in kept.held_out}

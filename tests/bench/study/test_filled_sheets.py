@@ -212,22 +212,25 @@ def test_a_question_that_is_no_column_of_its_own_is_refused(question):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda key: key.clear() or key.update(format=1), "pairs must be true or false, got null"),
+        (lambda key: key.clear() or key.update(format=1), "it lacks the field 'pairs'"),
         (lambda key: key.update(format=2), "format must be 1, got 2"),
-        (lambda key: key.update(sheets=[]), "sheets must be an object"),
+        (lambda key: key.update(sheets=[]), r"sheets must be an object \{...\}, got \[\]"),
         (lambda key: key.update(sheets={"../x.csv": {}}), r"sheets must be names .* got '\.\./x\.csv'"),
         (lambda key: key.update(sheets={"..\\x.csv": {}}), "sheets must be names"),
-        (lambda key: key.update(sheets={"sheet-1.csv": 3}), r"sheets.sheet-1.csv must be an object, got 3"),
-        (lambda key: key["sheets"]["sheet-1.csv"]["c0001"].pop("system"), "c0001.system must be a text"),
+        (
+            lambda key: key.update(sheets={"sheet-1.csv": 3}),
+            "sheet-1.csv must be an object",
+        ),
+        (lambda key: key["sheets"]["sheet-1.csv"]["c0001"].pop("system"), "c0001 lacks the field 'system'"),
         (
             lambda key: key["sheets"]["sheet-1.csv"]["c0001"].update(item=3),
             "c0001.item must be a text, got 3",
         ),
-        (lambda key: key.update(questions=["q", 1]), "questions must be a list of names"),
-        (lambda key: key.update(scale=[1, "5"]), "scale must be the lowest and the highest"),
+        (lambda key: key.update(questions=["q", 1]), r"questions\[1\] must be a text, got 1"),
+        (lambda key: key.update(scale=[1, "5"]), r"scale\[1\] must be a finite number, got '5'"),
         (lambda key: key.update(texts=3), "texts must be an object"),
-        (lambda key: key["texts"]["r0/0"].pop("answers"), r"texts.r0/0.answers must be an object"),
-        (lambda key: key["texts"]["r0/0"]["answers"].pop("ppo"), r"texts.r0/0.answers.ppo must be a text"),
+        (lambda key: key["texts"]["r0/0"].pop("answers"), r"texts.r0/0 lacks the field 'answers'"),
+        (lambda key: key["texts"]["r0/0"]["answers"].pop("ppo"), r"texts.r0/0.answers lacks the field 'ppo'"),
     ],
 )
 def test_a_damaged_key_is_named_with_its_field(tmp_path, runs, change, says):

@@ -111,6 +111,7 @@ def test_a_part_is_kept(capsys):
             "no episode has a reward of that name. Nearest: guess. Known: guess",
         ),
         (["games.jsonl", "x", "--to", "minari"], "as in wordle-v0"),
+        (["games.jsonl", "x.jsonl", "--top", "0"], "the share of episodes is 0.0; it must be greater than 0"),
     ],
 )
 def test_what_cannot_be_done_is_told(words, says, capsys, tmp_path):
@@ -119,11 +120,19 @@ def test_what_cannot_be_done_is_told(words, says, capsys, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["games.jsonl"]
 
 
-@pytest.mark.parametrize("share", ["0", "-1", "1.5", "nan", "half"])
-def test_what_is_no_share_is_refused(share, capsys):
+@pytest.mark.parametrize(
+    ("share", "says"),
+    [
+        ("-1", "must be in [0, 1], got -1"),
+        ("1.5", "must be in [0, 1], got 1.5"),
+        ("nan", "must be"),
+        ("half", "must be a number, in [0, 1], got 'half'"),
+    ],
+)
+def test_what_is_no_share_is_refused(share, says, capsys):
     with pytest.raises(SystemExit):
         cli.main(["convert", "games.jsonl", "x.jsonl", f"--top={share}"])
-    assert "is not a share in (0, 1]" in capsys.readouterr().err
+    assert f"--top {says}" in capsys.readouterr().err
 
 
 def test_returns_of_two_tasks_are_not_ranked_together(capsys):

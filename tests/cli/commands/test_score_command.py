@@ -305,7 +305,7 @@ def test_what_makes_no_interval_is_refused(option, value, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["score", "--metrics", "lexicon", "said.txt", option, value])
     assert stop.value.code == 2
-    assert f"argument {option}" in capsys.readouterr().err
+    assert f"error: {option} must be" in capsys.readouterr().err
 
 
 def test_an_error_in_a_metric_of_ones_own_is_one_line_with_its_place(files, capsys, monkeypatch):

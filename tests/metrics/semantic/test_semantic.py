@@ -302,6 +302,12 @@ def test_nothing_is_loaded_before_it_is_needed_and_a_missing_folder_is_named(mak
         metric(Samples(["a"], [["b"]], [""], asked(1)))
 
 
+@pytest.mark.parametrize("name", ["pooling", "over", "device"])
+def test_a_wrong_option_of_the_similarity_is_named_before_an_encoder_is_loaded(name):
+    with pytest.raises(BadSetting, match=f"embedding_similarity.{name} must be one of .*, got 'other'"):
+        embedding_similarity(Context(), path="none", **{name: "other"})
+
+
 def test_a_missing_extra_is_named_when_a_metric_is_asked():
     """A process in which torch cannot be imported, as after a plain `pip install loquent`."""
     script = """

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 import time
@@ -12,8 +11,9 @@ from loquent.core.metric import Context, Samples
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
-from loquent.metrics.sentiment import classifier_training, labelled
-from loquent.metrics.sentiment.classifier import CharacterNgrams, Classifier, WordNgrams, logistic
+from loquent.metrics.judges import linear_training
+from loquent.metrics.judges.linear import CharacterNgrams, Classifier, WordNgrams, logistic
+from loquent.metrics.sentiment import labelled
 from loquent.metrics.sentiment.sentiment import judge, sentiment
 
 BOTH = pytest.mark.parametrize("make", [sentiment, judge], ids=["sentiment", "judge"])
@@ -31,8 +31,8 @@ def trained():
     texts = [" ".join(rng.choice(list("abcdefgh"), 12)) + (" y ." if i % 2 else " n .") for i in range(60)]
     positive = np.arange(60) % 2 == 1
     return [
-        classifier_training.train_sentiment(texts, positive),
-        classifier_training.train_judge(texts, positive),
+        linear_training.train_sentiment(texts, positive),
+        linear_training.train_judge(texts, positive),
     ]
 
 
@@ -59,7 +59,7 @@ def test_the_cached_one_equals_the_fresh_one(make, context, toy_reviews):
     texts = [row["text"] for row in toy_reviews(50, seed=2)] + ODD
     fresh = make(context)
     stored = sorted(path.name for path in context.cache.rglob("*") if path.is_file())
-    assert stored == ["arrays.npz", "classifier.json"]
+    assert stored == ["card.json", "weights.safetensors"]
     before = {path: path.stat().st_mtime_ns for path in context.cache.rglob("*")}
     cached = make(context)
     assert cached.classifier is not fresh.classifier
@@ -79,10 +79,10 @@ def test_training_again_gives_the_same(make, context, tmp_path):
 def test_a_torn_cache_is_made_anew(make, context):
     whole = scores(make(context), ["superb"])
     for name, content in (
-        ("classifier.json", "{"),
-        ("arrays.npz", "PK"),
-        ("arrays.npz", ""),
-        ("classifier.json", '{"kind": "other"}'),
+        ("card.json", "{"),
+        ("weights.safetensors", "PK"),
+        ("weights.safetensors", ""),
+        ("card.json", '{"kind": "other"}'),
     ):
         (path,) = context.cache.rglob(name)
         path.write_text(content)
@@ -91,17 +91,19 @@ def test_a_torn_cache_is_made_anew(make, context):
     assert not list(context.cache.rglob("aside-*"))
 
 
-def test_no_pickle_is_read(context):
-    make_it = sentiment(context)
-    (path,) = context.cache.rglob("arrays.npz")
-    np.savez(
-        path,
-        idf=make_it.classifier.idf,
-        weights=np.array([{"a": 1}], dtype=object),
-        codes=make_it.classifier.features.codes,
-    )
-    with pytest.raises(OSError, match="allow_pickle"):
-        Classifier.load(path.parent)
+def test_a_cache_of_an_earlier_version_is_made_anew(context):
+    whole = scores(sentiment(context), ["superb"])
+    (folder,) = (context.cache / "classifiers").iterdir()
+    (folder / "card.json").rename(folder / "classifier.json")
+    assert scores(sentiment(context), ["superb"]) == whole
+    assert sorted(path.name for path in folder.iterdir()) == ["card.json", "weights.safetensors"]
+
+
+@pytest.mark.parametrize("change", [{"vocabulary": 5}, {"slope": None}, {"bits": 10**9}, {"features": ["x"]}])
+def test_a_head_of_another_form_is_refused_by_its_field(context, change):
+    classifier = sentiment(context).classifier
+    with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
+        type(classifier).of({**classifier.head(), **change}, classifier.arrays())
 
 
 def test_halves_are_disjoint_and_other_rows_make_another_classifier(toy, toy_reviews):
@@ -180,7 +182,7 @@ def test_unbalanced_labels_do_not_lean(make, toy, toy_reviews, tmp_path):
 
 def test_a_judge_that_learnt_nothing_says_one_half(tmp_path, toy, toy_reviews):
     texts = [f"row {i % 4}" for i in range(40)]
-    made = classifier_training.train_judge(texts, np.arange(40) // 4 % 2 == 0)
+    made = linear_training.train_judge(texts, np.arange(40) // 4 % 2 == 0)
     assert made(["row 1", ""]) == [pytest.approx(0.5, abs=0.1), 0.5]
 
 
@@ -260,7 +262,7 @@ def test_naive_bayes_by_hand():
     counts = CharacterNgrams()(["x"])._replace(
         text=np.array([0, 0, 1]), feature=np.array([0, 1, 1]), times=np.array([2, 1, 1])
     )
-    found = classifier_training.log_odds(counts, np.array([True, False]), np.array([True, True]), 2)
+    found = linear_training.log_odds(counts, np.array([True, False]), np.array([True, True]), 2)
     plus, minus = np.array([1 + np.log(2) + 0.1, 1.1]), np.array([0.1, 1.1])
     assert found == pytest.approx(np.log(plus / plus.sum()) - np.log(minus / minus.sum()), abs=1e-15)
 
@@ -382,15 +384,6 @@ def test_unfinished_reviews_are_near_one_half(make, builtin):
     found = np.array(scores(make(context), answers, [row["prompt"] for row in rows]))
     assert 0.45 < found.mean() < 0.55
     assert found.std() < 0.25
-
-
-def test_the_stored_form_is_plain(builtin):
-    context, _ = builtin
-    for folder in (context.cache / "classifiers").iterdir():
-        head = json.loads((folder / "classifier.json").read_text())
-        assert head["kind"] in ("word n-grams", "character n-grams")
-        with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
-            assert {arrays[name].dtype.kind for name in arrays.files} <= {"f", "i"}
 
 
 @pytest.mark.data

@@ -14,6 +14,8 @@ from loquent.pretrained.learning.optimization import (
     clip_gradients,
     load_by_name,
     minibatches,
+    rmsprop,
+    sgd,
     state_by_name,
     take_step,
     trainable,
@@ -193,3 +195,28 @@ def test_the_norm_of_a_sparse_gradient_is_that_of_the_dense_one():
         gradients.append(table.grad.to_dense())
     assert norms == pytest.approx([math.sqrt(10)] * 2)  # twice 2 and twice 1
     assert torch.equal(*gradients)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "make", [lambda p: adamw(p, 0.1, 0.0), lambda p: rmsprop(p, 0.1), lambda p: sgd(p, 0.1)]
+)
+def test_the_hooks_of_others_are_called_once_a_step(make, dtype):
+    parameter = torch.nn.Parameter(torch.ones(2, 2, dtype=dtype))
+    optimizer, calls = make({"a": parameter}), []
+    optimizer.register_step_pre_hook(lambda *_: calls.append("before"))
+    optimizer.register_step_post_hook(lambda *_: calls.append("after"))
+    parameter.grad = torch.ones_like(parameter)
+    take_step(optimizer)
+    assert calls == ["before", "after"]
+    assert parameter[0, 0].item() < 1
+
+
+def test_rows_of_a_table_of_16_bits_change_as_those_of_float32():
+    tables = [torch.nn.Parameter(torch.ones(4, 2, dtype=dtype)) for dtype in (torch.bfloat16, torch.float32)]
+    for table in tables:
+        optimizer = adamw({"table": table}, 0.125, 0.0)
+        torch.nn.functional.embedding(torch.tensor([1, 3]), table, sparse=True).sum().backward()
+        take_step(optimizer)
+    assert torch.equal(tables[0], tables[1].to(torch.bfloat16))
+    assert tables[0][:, 0].tolist() == [1.0, 0.875, 1.0, 0.875]

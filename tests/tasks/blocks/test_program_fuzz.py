@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.tasks.fuzzing import corpus, fuzz
+from tools.stress.fuzzing import corpus, fuzz
 
 
 def checked(findings, coverage):

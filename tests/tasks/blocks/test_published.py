@@ -104,14 +104,14 @@ def with_(**fields):
         ("{", r"tower_flipit_dev.json:1: it is not JSON"),
         ("[]", r"it must hold a JSON object of statements"),
         ('{"a": {}, "a": {}}', r"'a' stands twice"),
-        ({"1": 3}, r"statement '1' must be a JSON object, got 3"),
+        ({"1": 3}, r"statement '1' must be an object \{...\}, got 3"),
         (with_(sentence=" "), r"statement '1-0-0'.sentence must be a text"),
         (with_(sentence="x" * 321), r"sentence must have at most 320 characters, got 321"),
         (with_(lf=None), r"statement '1-0-0'.lf must be a text, got null"),
         (with_(lf="__import__(1)"), r"statement '1-0-0'.lf: program .*unknown function '__import__'"),
-        (with_(label=True), r'label must be "true" or "false", got true'),
+        (with_(label=True), "label must be one of 'true', 'false', got true"),
         (with_(uid=7), r"uid must be a text, got 7"),
-        (with_(structured_rep=[[], []]), r"statement '1-0-0'.structured_rep must be a list of 3 boxes"),
+        (with_(structured_rep=[[], []]), r"statement '1-0-0'.structured_rep must be a list of 3"),
         (
             with_(
                 structured_rep=[

@@ -147,10 +147,10 @@ def test_a_small_set_is_built_with_the_value_of_the_program_as_the_label(tmp_pat
         ("{", "JSON"),
         ("[]", "object"),
         (EXAMPLE, "the identifier '1-0' repeats line 1"),
-        ({**EXAMPLE, "identifier": 3}, "identifier must be like '12-0', got 3"),
+        ({**EXAMPLE, "identifier": 3}, "identifier must be a text, got 3"),
         ({**EXAMPLE, "identifier": "2-0", "sentence": None}, "sentence must be a text, got null"),
-        ({**EXAMPLE, "identifier": "2-0", "label": True}, "label must be 'true' or 'false', got true"),
-        ({**EXAMPLE, "identifier": "2-0", "structured_rep": [[]]}, "must be a list of 3 boxes"),
+        ({**EXAMPLE, "identifier": "2-0", "label": True}, "label must be one of 'true', 'false', got true"),
+        ({**EXAMPLE, "identifier": "2-0", "structured_rep": [[]]}, "must be a list of 3"),
         (
             {**EXAMPLE, "identifier": "2-0", "structured_rep": [[{**BLOCK, "color": "red"}], [], []]},
             "color",

@@ -16,8 +16,11 @@ from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent
+from loquent.metrics.judges import folders
+from loquent.metrics.judges.card import CARD, WEIGHTS
+from loquent.metrics.judges.encoders import EncoderSettings
 from loquent.pretrained.language import load_module, load_tokenizer
-from loquent.tasks.comments.learned import folders, linear, transformer
+from loquent.tasks.comments.learned import linear, transformer
 from loquent.tasks.comments.learned.examples import About, examples
 from loquent.tasks.comments.players.votes import Opinion, label_of, vote_of
 
@@ -67,16 +70,13 @@ def test_training_is_reproducible(tmp_path):
     task = world(limit=200)
     for name in ("a", "b"):
         linear.train(task, tmp_path / name)
-    arrays = [(tmp_path / name / "0" / "classifier.json").read_bytes() for name in ("a", "b")]
-    assert arrays[0] == arrays[1]
+    for file in (WEIGHTS, CARD):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
 def test_folders_are_checked(trained, tmp_path):
-    (tmp_path / linear.NOTE).write_text('{"labels": ["0"]}')
-    with pytest.raises(BadSetting, match="its labels are"):
-        folders.load(str(tmp_path))
-    (tmp_path / linear.NOTE).write_text('{"labels": ["0", "2"]}')
-    with pytest.raises(BadSetting, match="cannot be read"):
+    (tmp_path / "comments.json").write_text('{"labels": ["0", "2"]}')
+    with pytest.raises(BadSetting, match="which an earlier version of Loquent wrote, and no card"):
         folders.load(str(tmp_path))
     task = world(moderator=Record(kind="comments/classifier", path=str(trained[0] / "upvotes")))
     with pytest.raises(BadSetting, match="its label '-1' is none of 0, 1 and 2; set labels"):
@@ -179,7 +179,7 @@ def test_an_encoder_is_trained_and_judges(tmp_path, kind, labels):
     for split in ("train", "test"):
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = world(source="path", path=str(tmp_path))
-    settings = transformer.Settings(
+    settings = EncoderSettings(
         model=str(small_encoder.write(tmp_path / "encoder")), head="library", learning_rate=1e-2, epochs=6
     )
     found = [transformer.train(task, tmp_path / name, About(kind), settings) for name in ("a", "b")]

@@ -17,7 +17,9 @@ from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, borrowed
 from loquent.core.values import Record
 from loquent.errors import BadModel
-from loquent.tasks.comments.learned import folders, transformer
+from loquent.metrics.judges import folders
+from loquent.metrics.judges.encoders import EncoderSettings
+from loquent.tasks.comments.learned import transformer
 from loquent.tasks.comments.learned.examples import About
 
 TEXTS = ["the cat sat on the mat", "a dog", "good night to the cat and to the dog"]
@@ -130,7 +132,7 @@ def test_the_head_of_the_release_is_trained(roberta, tmp_path, kind, labels):
     for split in ("train", "test"):
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = loquent.task("comments", source="path", path=str(tmp_path))
-    settings = transformer.Settings(model=str(roberta), learning_rate=3e-3, epochs=4, most_tokens=12)
+    settings = EncoderSettings(model=str(roberta), learning_rate=3e-3, epochs=4, most_tokens=12)
     found = [transformer.train(task, tmp_path / name, About(kind), settings) for name in "ab"]
     assert found[0] == found[1], "the same seed gives the same network"
     assert found[0]["roc_auc"] > 0.95
@@ -151,4 +153,4 @@ def test_an_encoder_without_a_pooled_state_is_refused(tmp_path):
     sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 12}
     DistilBertModel(DistilBertConfig(vocab_size=len(small_encoder.WORDS), **sizes)).save_pretrained(encoder)
     with pytest.raises(BadModel, match="no pooled state"):
-        transformer.train(task, tmp_path / "a", About("upvotes"), transformer.Settings(model=str(encoder)))
+        transformer.train(task, tmp_path / "a", About("upvotes"), EncoderSettings(model=str(encoder)))

@@ -10,9 +10,9 @@ from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting
+from loquent.metrics.judges import layers
+from loquent.metrics.judges.layers import Network
 from loquent.tasks.dialogue.caching import write_progress
-from loquent.tasks.dialogue.learned import network
-from loquent.tasks.dialogue.learned.network import Network
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def folder(tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(dialogs))
         np.save(tmp_path / f"images_{name}.npy", rng.standard_normal((count, 8)).astype(np.float32))
     weights = (rng.standard_normal((1536, 8)).astype(np.float32),)
-    network.save(tmp_path / "guesser", Network(weights, (np.zeros(8, np.float32),)), {"role": "judge"})
+    layers.save(tmp_path / "guesser", Network(weights, (np.zeros(8, np.float32),)), {"role": "judge"})
     return tmp_path
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.tasks.serving_load import BAD, loaded
+from tools.stress.serving_load import BAD, loaded
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -18,7 +18,7 @@ def checked(clients, steps):
 
 
 def test_nothing_is_mixed_up_or_lost():
-    checked(12, 240)
+    checked(8, 120)
 
 
 @pytest.mark.slow

@@ -18,8 +18,9 @@ from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
+from loquent.metrics.judges import card, layers
 from loquent.tasks.dialogue.game import protocol
-from loquent.tasks.dialogue.learned import network, texts, training
+from loquent.tasks.dialogue.learned import texts, training
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -48,14 +49,14 @@ def test_a_trained_answerer_and_a_trained_judge_play(dialogues, tmp_path):
     assert answers <= {answer for _, rounds in recorded for _, answer in rounds}
     assert np.mean([game.ended == "found" for game in ended]) > 0.5
     with pytest.raises(BadSetting, match="the role 'answerer', not 'judge'"):
-        network.load(tmp_path / "answerer", "judge")
+        layers.load(tmp_path / "answerer", "judge")
 
 
 def test_training_is_reproducible(dialogues, tmp_path):
     task, recorded = dialogues
     for name in ("a", "b"):
         training.train_guesser(task, recorded[:20], tmp_path / name)
-    weights = [(tmp_path / name / network.WEIGHTS).read_bytes() for name in ("a", "b")]
+    weights = [(tmp_path / name / card.WEIGHTS).read_bytes() for name in ("a", "b")]
     assert weights[0] == weights[1]
 
 
@@ -91,23 +92,32 @@ def test_too_few_dialogues(dialogues, tmp_path):
 
 
 def test_damaged_networks_are_refused(tmp_path):
-    layers = (np.zeros((3, 2), np.float32),)
-    network.save(tmp_path / "a", network.Network(layers, (np.zeros(2, np.float32),)), {"role": "judge"})
-    assert network.load(tmp_path / "a", "judge")[0].shape == (3, 2)
-    network.save(tmp_path / "b", network.Network(layers, (np.zeros(5, np.float32),)), {"role": "judge"})
+    weights = (np.zeros((3, 2), np.float32),)
+
+    def written(name, weights, biases):
+        layers.save(tmp_path / name, layers.Network(weights, (biases,)), {"role": "judge"})
+        return tmp_path / name
+
+    assert layers.load(written("a", weights, np.zeros(2, np.float32)), "judge")[0].shape == (3, 2)
     with pytest.raises(BadSetting, match="do not fit together"):
-        network.load(tmp_path / "b", "judge")
-    broken = (np.full((3, 2), np.nan, np.float32),)
-    network.save(tmp_path / "d", network.Network(broken, (np.zeros(2, np.float32),)), {"role": "judge"})
+        layers.load(written("b", weights, np.zeros(5, np.float32)), "judge")
     with pytest.raises(BadSetting, match="not finite"):
-        network.load(tmp_path / "d", "judge")
-    (tmp_path / "a" / network.WEIGHTS).write_bytes(b"no")
+        layers.load(written("d", (np.full((3, 2), np.nan, np.float32),), np.zeros(2, np.float32)), "judge")
+    (tmp_path / "a" / card.WEIGHTS).write_bytes(b"no")
     with pytest.raises(BadSetting, match="cannot be read"):
-        network.load(tmp_path / "a", "judge")
-    with pytest.raises(BadSetting, match=network.NOTE):
-        network.load(tmp_path / "none", "judge")
-    judge = {"kind": "dialogue/judge", "path": str(tmp_path / "c")}
-    network.save(tmp_path / "c", network.Network(layers, (np.zeros(2, np.float32),)), {"role": "judge"})
+        layers.load(tmp_path / "a", "judge")
+    with pytest.raises(BadSetting, match=card.CARD):
+        layers.load(tmp_path / "none", "judge")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "seat.json").write_text('{"role": "judge"}')
+    with pytest.raises(BadSetting, match=r"seat.json, which an earlier version.*train_guesser"):
+        layers.load(tmp_path / "old", "judge")
+    few = {"role": "answerer", "answers": ["yes"]}
+    layers.save(tmp_path / "few", layers.Network(weights, (np.zeros(2, np.float32),)), few)
+    answerer = Record(kind="dialogue/answerer", path=str(tmp_path / "few"))
+    with pytest.raises(BadSetting, match="1 answers and 2 outputs"):
+        make(answerer, loquent.task("dialogue"))
+    judge = {"kind": "dialogue/judge", "path": str(written("c", weights, np.zeros(2, np.float32)))}
     task = loquent.task("dialogue", judge=Record(judge))
     with pytest.raises(BadSetting, match="reads 3 numbers"):
         play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)

@@ -146,10 +146,10 @@ def test_rows_are_found_by_rounded_features(recorded):
 
 
 def test_an_unrecorded_question_is_the_client_s_fault(recorded, tmp_path):
-    from loquent.tasks.dialogue.learned import network
+    from loquent.metrics.judges import layers
 
-    layers = (np.zeros((1536, 16), np.float32),), (np.zeros(16, np.float32),)
-    network.save(tmp_path / "guesser", network.Network(*layers), {"role": "judge"})
+    empty = layers.Network((np.zeros((1536, 16), np.float32),), (np.zeros(16, np.float32),))
+    layers.save(tmp_path / "guesser", empty, {"role": "judge"})
     row, served = recorded.rows("train")[0], app(recorded)
 
     def ask(question):

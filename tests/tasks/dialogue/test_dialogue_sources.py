@@ -81,16 +81,22 @@ def test_the_new_form_without_its_candidates(tmp_path):
     ("value", "words"),
     [
         ("{", "cannot be read as JSON"),
-        (3, "must hold a list of dialogues"),
-        ([3], "dialogue 0 is 3"),
-        ([{"caption": 3}], "dialogue 0 is"),
-        ([{"caption": "a", "dialog": [3]}], "must be a list of rounds"),
+        (3, r"must be a list \[...\] or an object \{...\}, got 3"),
+        ([3], r"dialogues\[0\] must be an object \{...\}, got 3"),
+        ([{"caption": 3}], r"dialogues\[0\].caption must be a text, got 3"),
+        ([{"caption": "a", "dialog": [3]}], r"dialogues\[0\].dialog\[0\] must be an object"),
         ([{"caption": "a", "dialog": [{"question": 5, "answer": "b"}]}], "round 0: question is 5"),
         ([{"caption": "a", "dialog": [{"question": "c", "answer": " "}]}], "round 0: answer is ' '"),
-        ({**NEW, "data": {**NEW["data"], "questions": 5}}, "data.questions is 5; it must be a list"),
-        ({**NEW, "data": {**NEW["data"], "answers": "abc"}}, "data.answers is 'abc'; it must be a list"),
-        ([{"caption": "a", "dialog": [], "image_id": {"a": 1}}], "dialogue 0: image_id is"),
-        ([{"caption": "a", "dialog": [], "image_id": [1]}], "dialogue 0: image_id is"),
+        ({**NEW, "data": {**NEW["data"], "questions": 5}}, "questions must be a list"),
+        ({**NEW, "data": {**NEW["data"], "answers": "abc"}}, "answers must be a list"),
+        (
+            [{"caption": "a", "dialog": [], "image_id": {"a": 1}}],
+            r"dialogues\[0\].image_id must be a text or an integer or null",
+        ),
+        (
+            [{"caption": "a", "dialog": [], "image_id": [1]}],
+            r"dialogues\[0\].image_id must be a text or an integer or null",
+        ),
     ],
 )
 def test_bad_files_are_named(tmp_path, value, words):
@@ -159,7 +165,7 @@ def test_progress_of_another_length_is_refused(folder):
     with pytest.raises(BadSetting, match="it has 1 entries; it must have one for each of 4"):
         world(folder / "visdial", progress=str(folder / "progress")).rows("train")
     write(folder / "progress", "train_rank_reward_cache1.json", [[0.6] * 3] * 4)
-    with pytest.raises(BadRow, match="entry 0"):
+    with pytest.raises(BadRow, match=r"entries\[0\]"):
         world(folder / "visdial", progress=str(folder / "progress")).rows("train")
     for number in ("1e999", "NaN", "1" * 400, "true"):
         text = json.dumps([[0.6] * 11] * 4).replace("0.6", number, 1)

@@ -363,7 +363,7 @@ def test_positions_are_shown_when_asked_for():
         ("fuzzy", "univercity", 0),
         ("fuzzy", "annuonced", 2),
         ("fuzzy", "2012", 0),
-        ("harvard:last", "anything", 4),
+        ("helpers.tasks.harvard:last", "anything", 4),
     ],
 )
 def test_other_searches(search, query, cursor, monkeypatch):

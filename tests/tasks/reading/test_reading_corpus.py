@@ -229,12 +229,12 @@ def test_a_paragraph_in_two_splits_is_reported(tmp_path):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda data: [], "must hold an object with `data`"),
-        (lambda data: {}, "data is null"),
-        (lambda data: {"data": [1]}, r"data\[0\] is 1"),
+        (lambda data: [], r"it must be an object \{...\}, got \[\]"),
+        (lambda data: {}, "it lacks the field 'data'"),
+        (lambda data: {"data": [1]}, r"data\[0\] must be an object"),
         (lambda data: {"data": [{"paragraphs": [{"qas": []}]}]}, r"data\[0\].paragraphs\[0\]"),
-        (lambda data: {"data": [{"paragraphs": [{"context": "a", "qas": [3]}]}]}, r"qas\[0\] is 3"),
-        (lambda data: {"data": [{"paragraphs": [{"context": "a", "qas": [{}]}]}]}, "answers is null"),
+        (lambda data: {"data": [{"paragraphs": [{"context": "a", "qas": [3]}]}]}, "must be an object"),
+        (lambda data: {"data": [{"paragraphs": [{"context": "a", "qas": [{}]}]}]}, "lacks the field"),
         (lambda data: {"data": []}, "no question"),
         (lambda data: {"data": [article(1), article(1)]}, "'1-0' belongs to 2 questions"),
         (lambda data: {"data": [moved(article(1))]}, "should start at character 0"),

@@ -4,17 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loquent.bench.annotation.forms import Annotation, Form
+from loquent.core import schema
 from loquent.core.guards import json_files
+from loquent.core.settings import setting
 from loquent.core.task import Row
-from loquent.core.values import frozen, plain
+from loquent.core.values import Record, plain
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, names
-from loquent.files.final_evaluation import is_number
 from loquent.files.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class _Draft:
+    given: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    id: str
+    fields: Record
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The fields of an annotation that are read."""
+
+    suggested: tuple[Any, ...]
+    given: tuple[Any, ...]
+    corrected: int = setting(low=0)
+    decisions: int = setting(low=0)
+    weight: float = setting(low=0)
 
 
 class SessionFiles:
@@ -60,15 +84,13 @@ class SessionFiles:
         draft = json_files.load_object(file, advice)
         if draft.get("id") != row.id:
             return None
-        labels = draft.get("given")
         try:
-            if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-                raise ValueError(f"given must be a list of texts, got {json_files.shown(labels)}")
+            labels = schema.read(_Draft, draft, extra=True).given
             if labels:  # an empty annotation is a draft too
-                self.form.render(row, tuple(labels))
+                self.form.render(row, labels)
         except (LoquentError, ValueError, LookupError, TypeError) as error:
             raise BadCheckpoint(f"{file} holds no corrections of this sample ({error}); {advice}") from error
-        return tuple(labels)
+        return labels
 
     def read(self) -> tuple[list[Row], list[dict[str, Any]]]:
         """Read the samples and the annotations, and delete a last line that a crash cut off.
@@ -92,39 +114,27 @@ class SessionFiles:
 
     def _sample(self, number: int, line: Mapping[str, Any]) -> Row:
         place = f"{self.folder.samples}:{number}: this line is no sample"
-        if not isinstance(line.get("fields"), dict) or not isinstance(line.get("id"), str):
-            raise BadCheckpoint(f"{place}; a sample is an object with a text id and an object fields")
         try:
-            return self.form.blank({**frozen(line["fields"]), "id": line["id"]})
+            sample = schema.read(_Sample, line, extra=True)
+            return self.form.blank({**sample.fields, "id": sample.id})
         except (LoquentError, ValueError, TypeError, KeyError) as error:
             raise BadCheckpoint(f"{place} of this task ({type(error).__name__}: {error})") from error
 
     def _check(self, number: int, row: Row, annotation: Mapping[str, Any]) -> None:
         """Raise BadCheckpoint if a line of the annotations is not one that a session writes."""
         place = f"{self.folder.annotations}:{number}"
-        for name in ("suggested", "given"):
-            if not isinstance(annotation.get(name), list):
-                labels = json_files.shown(annotation.get(name))
-                raise BadCheckpoint(f"{place}: {name} must be a list, got {labels}")
         try:
-            self.form.annotated(row, tuple(annotation["given"]))
+            given = schema.read(_Labels, annotation, extra=True).given
+        except ValueError as error:
+            raise BadCheckpoint(f"{place}: {error}") from error
+        try:
+            self.form.annotated(row, given)
         except (LoquentError, ValueError, TypeError, KeyError) as error:
             advice = f"do not edit {names.SAMPLES} and {names.ANNOTATIONS}"
             why = f"{type(error).__name__}: {error}"
             raise BadCheckpoint(
                 f"{place}: the annotation does not fit its sample ({why}); {advice}"
             ) from error
-        for name in ("corrected", "decisions", "weight"):
-            value = annotation.get(name)
-            kind = "a number" if name == "weight" else "an integer"
-            if (
-                not is_number(value)
-                or annotation[name] < 0
-                or (name != "weight" and not isinstance(value, int))
-            ):
-                raise BadCheckpoint(
-                    f"{place}: {name} must be {kind} of at least 0, got {json_files.shown(value)}"
-                )
 
 
 def _line(row: Row) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from loquent.bench.evidence.rows import Row
 from loquent.bench.schema.suite_schema import SMOKE, Suite
+from loquent.core import schema
 from loquent.core.guards import json_files, opening
-from loquent.core.options import from_values
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.files import final_evaluation
@@ -30,7 +30,6 @@ FILE, PAGE = "leaderboard.json", "leaderboard.md"
 FORMAT, VERSION, OURS = "loquent leaderboard", 1, "loquent"
 LONGEST = 300  # characters of a text
 NEEDED = ("task", "method", "column", "by", "profile")
-HEAD = ("format", "version", "suite", "entries")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +53,6 @@ class Entry:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if not math.isfinite(self.value):
-            raise BadSetting(f"Entry.value = {self.value} is no number; leave the entry out")
         for field in dataclasses.fields(self):
             text = getattr(self, field.name)
             if not isinstance(text, str):
@@ -79,6 +76,14 @@ class Entry:
         return self.profile, self.task, self.column, self.method, self.by
 
 
+@dataclass(frozen=True)
+class _Leaderboard:
+    format: Literal["loquent leaderboard"]
+    version: Literal[1]
+    suite: str
+    entries: tuple[Entry, ...]
+
+
 def read(path: Path, suite: Suite) -> tuple[Entry, ...]:
     """The entries of a file; none if it does not exist.
 
@@ -89,20 +94,15 @@ def read(path: Path, suite: Suite) -> tuple[Entry, ...]:
     if not path.exists():
         return ()
     try:
-        value = json_files.loads(opening.whole(path), unique=True)
-    except (json_files.BadJson, OSError) as error:
+        board = schema.read(_Leaderboard, json_files.loads(opening.whole(path), unique=True))
+    except (ValueError, OSError) as error:
         raise BadSetting(f"{path}: {error}; repair the file, or move it away") from error
-    if not isinstance(value, dict) or set(value) != set(HEAD) or not isinstance(value["entries"], list):
-        raise BadSetting(
-            f"{path}: a leaderboard is an object with exactly {', '.join(HEAD)}, entries a list; repair the "
-            "file, or move it away"
-        )
-    for key, right in (("format", FORMAT), ("version", VERSION), ("suite", suite.name)):
-        if value[key] != right:
-            raise BadSetting(f"{path}: {key} must be {right!r}, got {value[key]!r:.80}")
-    entries = tuple(_entry(path, i, item, suite) for i, item in enumerate(value["entries"]))
+    if board.suite != suite.name:
+        raise BadSetting(f"{path}: suite must be {suite.name!r}, got {board.suite!r:.80}")
+    entries = board.entries
     seen: dict[tuple[str, ...], int] = {}
     for i, entry in enumerate(entries):
+        _check(f"{path}: entries[{i}]", entry, suite)
         if (first := seen.setdefault(entry.key, i)) != i:
             raise BadSetting(
                 f"{path}: entries[{i}] is of the same score as entries[{first}] "
@@ -240,11 +240,8 @@ def _counts(entry: Entry) -> list[str]:
     return ["–" if count is None else str(count) for count in counts]
 
 
-def _entry(path: Path, i: int, item: Any, suite: Suite) -> Entry:
-    place = f"{path}: entries[{i}]"
-    if not isinstance(item, dict):
-        raise BadSetting(f"{place} must be an object, got {json_files.shown(item)}")
-    entry: Entry = from_values(Entry, item, "entry", place)
+def _check(place: str, entry: Entry, suite: Suite) -> None:
+    """BadSetting for an entry that is not of this suite."""
     titles = {table.title: table for table in suite.task_tables}
     directed = {name: column for name, column in suite.columns.items() if column.higher is not None}
     for name, known in (
@@ -266,7 +263,6 @@ def _entry(path: Path, i: int, item: Any, suite: Suite) -> Entry:
             f"{place}: by = {entry.by!r} is kept for the suite's own runs, whose methods are "
             f"{', '.join(methods)}, got {entry.method!r}; write a name of your own"
         )
-    return entry
 
 
 def _method(cell: str) -> str:

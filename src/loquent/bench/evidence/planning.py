@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from loquent.bench.evidence.verdicts import ACROSS, family
 from loquent.bench.evidence.visible import deviation
 from loquent.bench.schema import suite_schema
 from loquent.bench.schema.suite_schema import Suite
-from loquent.core.guards import json_files
+from loquent.core import schema
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval
 from loquent.statistics.power import MOST, runs_for
@@ -20,6 +21,19 @@ from loquent.statistics.tables import Table, number
 
 SIZES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # differences in standard deviations over seeds
 FILE = "table.json"  # of the suite's folder, which holds the values of earlier runs
+
+
+@dataclass(frozen=True)
+class _Cell:
+    values: Mapping[str, Mapping[str, float]]  # by column and seed
+
+
+@dataclass(frozen=True)
+class _Results:
+    """The fields of a suite's `table.json` that are read."""
+
+    suite: str
+    cells: Mapping[str, _Cell]
 
 
 def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[str, Any]:
@@ -123,24 +137,13 @@ def _values(folder: Path, suite: Suite) -> dict[str, dict[str, list[float]]]:
     advice = "run the suite again, or name another folder"
     if not file.is_file():
         return {}
-    table = json_files.load_object(file, advice)
-    if table.get("suite") != suite.name:
-        raise BadSetting(f"{file} is a table of suite {table.get('suite')!r}, not of {suite.name}; {advice}")
-    try:
-        return {
-            name: {column: [_finite(value) for value in own.values()] for column, own in values.items()}
-            for name, values in ((name, cell["values"]) for name, cell in table["cells"].items())
-        }
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BadSetting(
-            f"{file}: cells must have values by column and seed, which are finite numbers ({error}); {advice}"
-        ) from error
-
-
-def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no finite number")
-    return float(value)
+    table = schema.load(_Results, file, advice, error=BadSetting, extra=True)
+    if table.suite != suite.name:
+        raise BadSetting(f"{file} is a table of suite {table.suite!r:.80}, not of {suite.name}; {advice}")
+    return {
+        name: {column: list(own.values()) for column, own in cell.values.items()}
+        for name, cell in table.cells.items()
+    }
 
 
 def _deviation(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.schema import published
 from loquent.bench.schema.published import Figure
 from loquent.bench.schema.suite_schema import Column, Suite
+from loquent.core.guards.json_files import is_number
 from loquent.core.logged import value as measured
 from loquent.files import final_evaluation
 from loquent.report.ceiling import cut, limits
@@ -128,7 +128,7 @@ def _values(
     values = {}
     for seed, evaluation in evaluations.items():
         line = runs[seed].logged if column.logged else evaluation["values"]
-        if _is_finite(value := measured(line, column.metric)):
+        if is_number(value := measured(line, column.metric)):
             values[seed] = float(value)
     return values
 
@@ -156,7 +156,7 @@ def _errors(
         error = played.error(column.metric) if played is not None else None
         if error is None and "rows" in evaluation:
             error = evaluation.get("errors", {}).get(column.metric)
-        if _is_finite(error):
+        if is_number(error):
             errors[seed] = float(error)
     return errors
 
@@ -208,7 +208,3 @@ def moved(found: Found, mean: float) -> Found:
     """The same interval about another mean: that of all episodes, where rows are not played equally often."""
     low, high = (None if end is None else end + mean - found.mean for end in (found.low, found.high))
     return replace(found, mean=mean, low=low, high=high)
-
-
-def _is_finite(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

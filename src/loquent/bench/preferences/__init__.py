@@ -1,1 +1,1 @@
-"""Reward models learned from preferences: pairs of texts, training, the report, and over-optimisation."""
+"""Preferences that reward models learn from: files of pairs, the report of a model, and over-optimisation."""

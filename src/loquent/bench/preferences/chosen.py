@@ -1,42 +1,18 @@
-"""A pair of texts, and files whose records hold it as `chosen` and `rejected`, as those of TRL do."""
+"""Files whose records are pairs of texts, `chosen` and `rejected`, as those of TRL are."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
 from loquent.data.readers import reader
 from loquent.errors import BadRow
+from loquent.metrics.judges.reward_models.pairs import Pair
 
 BETWEEN = "\n\n"  # the texts of messages
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two different texts after a prompt; raters prefer the first one or the second one.
-
-    `margin`: by how much the score of the preferred text should exceed the other at least.
-    """
-
-    item: str
-    prompt: str
-    texts: tuple[str, str]
-    prefers_first: bool
-    margin: float = 0.0
-
-    @property
-    def chosen(self) -> str:
-        """The preferred text."""
-        return self.texts[0 if self.prefers_first else 1]
-
-    @property
-    def rejected(self) -> str:
-        """The other text."""
-        return self.texts[1 if self.prefers_first else 0]
 
 
 def is_chosen(path: Path) -> bool:

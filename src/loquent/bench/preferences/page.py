@@ -19,7 +19,7 @@ OBJECTIVES = {
 
 
 def html(note: Mapping[str, Any]) -> str:
-    """The page as text, from the content of `reward.json`."""
+    """The page as text, from the content of its card."""
     return kit.page(TITLE, _blocks(note))
 
 

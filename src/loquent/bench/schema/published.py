@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
-from loquent.core.options import Node, fill, unknown
+from loquent.core.options import Node, fill
 from loquent.core.options import read as read_yaml
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
 
 FOLDER = resources.files("loquent.bench") / "papers"
-KEYS = ("title", "arxiv", "tables")
 FIGURE = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 
 
@@ -40,14 +40,14 @@ class PaperTable:
     rows: Record = setting(why="figures by row, in the order of the columns")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Paper:
     """A paper's tables by name."""
 
-    name: str
-    title: str
-    arxiv: str
-    tables: dict[str, PaperTable]
+    name: str = setting("", "not read; the name of the file counts")
+    title: str = setting(why="the paper's title")
+    arxiv: str = setting(why="its number on arXiv")
+    tables: Mapping[str, PaperTable] = setting(why="its tables by name")
 
     def row(self, reference: str) -> tuple[PaperTable, dict[str, Figure]]:
         """The table and the figures by column of a reference `table/row`.
@@ -93,21 +93,18 @@ def load(name: str) -> Paper:
 
 def read(path: Path) -> Paper:
     """The figures in a YAML file; raises BadSetting as `load` does."""
-    nodes = read_yaml(path).mapping("a paper")
-    for key, node in nodes.items():
-        if key not in KEYS:
-            raise unknown(node, key, KEYS, "a paper")
-    for key in KEYS:
-        if key not in nodes:
-            raise BadSetting(f"{path.name}:1: {key} is missing; a paper has title, arxiv and tables")
-    tables = {key: _table(node, key) for key, node in nodes["tables"].mapping("tables").items()}
-    return Paper(path.stem, str(nodes["title"].value), str(nodes["arxiv"].value), tables)
+    root = read_yaml(path)
+    paper: Paper = fill(Paper, root, "paper")
+    tables = root.mapping("paper")["tables"].mapping("tables")
+    for name, table in paper.tables.items():
+        _check(table, tables[name].mapping(name)["rows"].mapping("rows"))
+    return replace(paper, name=path.stem)
 
 
-def _table(node: Node, name: str) -> PaperTable:
-    table: PaperTable = fill(PaperTable, node, name)
+def _check(table: PaperTable, nodes: Mapping[str, Node]) -> None:
+    """BadSetting for a row without one figure for each column."""
     for row, texts in table.rows.items():
-        place = node.mapping(name)["rows"].mapping("rows")[row].place
+        place = nodes[row].place
         if not isinstance(texts, tuple) or len(texts) != len(table.columns):
             count = len(texts) if isinstance(texts, tuple) else 1
             raise BadSetting(
@@ -119,7 +116,6 @@ def _table(node: Node, name: str) -> PaperTable:
                 figure(text)
             except ValueError as error:
                 raise BadSetting(f"{place}: {row}: {error}") from error
-    return table
 
 
 def figure(text: object) -> Figure:

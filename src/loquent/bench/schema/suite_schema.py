@@ -146,26 +146,32 @@ class Ordering:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suite:
+class Document:
+    """What the file of a suite may hold."""
+
+    name: str = setting("", "not read; the name of the file counts")
+    title: str = setting("", "the heading; empty: the name")
+    version: int = setting(1, "raised where the runs of the suite change", low=1)
+    paper: str = setting("", "the paper whose published figures stand beside the values")
+    set: Mapping[str, Node] = setting(EMPTY, "settings of all cells")
+    columns: Mapping[str, Column] = setting(why="the columns of the tables by name")
+    profiles: Mapping[str, Profile] = setting(EMPTY, "the sizes by name; empty: one size, `standard`")
+    stages: Mapping[str, Entry] = setting(EMPTY, "runs that others start from, by name")
+    cells: Mapping[str, Entry] = setting(why="the rows of the tables by name")
+    tables: tuple[Table, ...] = setting((), "the tables, in order")
+    orderings: tuple[Ordering, ...] = setting((), "claims of the paper on the order of cells")
+    figures: tuple[Drawing, ...] = setting((), "the charts, in order")
+    tallies: tuple[Tally, ...] = setting((), "claims of the paper over tasks")
+    summaries: tuple[Summary, ...] = setting((), "means over tasks")
+    data: Mapping[str, Data] = setting(EMPTY, "sets of recorded episodes by name")
+    ranking: Mapping[str, Ranking] = setting(EMPTY, "rankings of answers by name")
+    optimum: str | Record = setting("", "an agent whose exact return is printed beside every set")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite(Document):
     """A benchmark as a value."""
 
-    name: str
-    title: str
-    version: int
-    paper: str
-    columns: Mapping[str, Column]
-    profiles: Mapping[str, Profile]
-    stages: Mapping[str, Entry]
-    cells: Mapping[str, Entry]
-    tables: tuple[Table, ...]
-    orderings: tuple[Ordering, ...]
-    figures: tuple[Drawing, ...] = ()
-    tallies: tuple[Tally, ...] = ()
-    summaries: tuple[Summary, ...] = ()
-    shared: Mapping[str, Node] = EMPTY  # settings of all cells
-    data: Mapping[str, Data] = field(default_factory=dict)
-    ranking: Mapping[str, Ranking] = field(default_factory=dict)
-    optimum: str | Record = ""  # an agent whose exact return is printed beside every set
     file: Path = field(default=Path("suite.yaml"))  # recipe files are beside it
     allow_imports: bool = False  # import the code that recipe files name, wherever they lie
     whole: Suite | None = None  # the suite of which this is a part; its claims are corrected for together
@@ -180,7 +186,7 @@ class Suite:
         entry = self.entries[name]
         sizes = self.profiles[profile].set if profile in self.profiles else EMPTY
         return {
-            **(self.shared if name in self.cells else {}),
+            **(self.set if name in self.cells else {}),
             **inside(sizes, ANY),
             **inside(sizes, entry.recipe),
             **entry.set,

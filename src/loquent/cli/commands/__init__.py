@@ -1,1 +1,1 @@
-"""One file per command: `run(arguments)` returns the exit code and what `--json` prints."""
+"""A file for each command: `Options`, and `run`, which returns the exit code and what `--json` prints."""

@@ -5,21 +5,23 @@ Each corrected sample joins the pool that the agent learns from.
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loquent.bench.annotation.forms import Annotation
-from loquent.bench.annotation.session import Session
 from loquent.cli.commands.printed import scores
+from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.core.guards.terminal import read_line
 from loquent.core.task import Row, Task
 from loquent.data.readers import jsonl
 from loquent.errors import BadRow, BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
-from loquent.training.start import make_task
+
+if TYPE_CHECKING:
+    from loquent.bench.annotation.session import Session
 
 ANNOTATED = ("labels", "answer", "answerKey")  # fields that hold an annotation
 
@@ -35,23 +37,46 @@ class Back(Exception):
     """The person goes back to the sample before this one."""
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Annotate the pending samples and print the effort saved; an existing session continues."""
-    recipe = recipes.load(
-        arguments.recipe,
-        arguments.overrides,
-        profile=arguments.profile,
-        imports="all" if arguments.allow_imports else "trusted",
+@dataclass(frozen=True, kw_only=True)
+class Options(Overriding, Importing):
+    """Options of `loquent annotate`."""
+
+    examples = ("loquent annotate tagging_ppo --samples sentences.jsonl --out runs/annotated",)
+    recipe: str = argument(
+        "RECIPE", "a recipe whose algorithm chooses actions (algorithm.kind sb3/...): a name or a YAML file"
     )
-    samples, annotations = _samples(arguments, recipe)
-    folder = Path(arguments.out or f"runs/{recipe.name}-annotation")
+    samples: str | None = option(
+        None,
+        "FILE",
+        "the samples to annotate, as JSON lines (default: the rows of training.split, labels hidden)",
+    )
+    oracle: bool = option(False, "", "correct with the samples' own annotations, not with a person")
+    weight: float = option(1.0, "W", "the weight of annotated samples, for training.priority", low=0)
+    limit: int | None = option(None, "N", "stop after N samples", low=1)
+    out: str | None = option(
+        None, "DIR", "the session's folder (default runs/RECIPE-annotation); an existing session continues"
+    )
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
+    """Annotate the pending samples and print the effort saved; an existing session continues."""
+    from loquent.bench.annotation.session import Session
+
+    recipe = recipes.load(
+        options.recipe,
+        options.overrides,
+        profile=options.profile,
+        imports="all" if options.allow_imports else "trusted",
+    )
+    samples, annotations = _samples(options, recipe)
+    folder = Path(options.out or f"runs/{recipe.name}-annotation")
     with RunFolder(folder).alone():
-        return 0, _session(arguments, Session(recipe, folder, samples, weight=arguments.weight), annotations)
+        return 0, _session(options, Session(recipe, folder, samples, weight=options.weight), annotations)
 
 
-def _session(arguments: Namespace, session: Session, annotations: Mapping[str, Annotation]) -> dict[str, Any]:
+def _session(options: Options, session: Session, annotations: Mapping[str, Annotation]) -> dict[str, Any]:
     """Hold the session in a folder where no other process writes, and return its results."""
-    if arguments.oracle and (unknown := [row.id for row in session.samples if row.id not in annotations]):
+    if options.oracle and (unknown := [row.id for row in session.samples if row.id not in annotations]):
         raise BadSetting(
             f"--oracle: the sample {unknown[0]!r} has no annotation; give samples that all have one, or "
             "leave out --oracle"
@@ -60,10 +85,10 @@ def _session(arguments: Namespace, session: Session, annotations: Mapping[str, A
     left = False
     try:
         while (row := session.pending) is not None and (
-            not arguments.limit or len(session.annotations) - before < arguments.limit
+            not options.limit or len(session.annotations) - before < options.limit
         ):
             try:
-                _annotate(session, row, annotations[row.id] if arguments.oracle else None)
+                _annotate(session, row, annotations[row.id] if options.oracle else None)
             except Back:
                 session = session.undo()
     except Left:
@@ -83,15 +108,16 @@ def _session(arguments: Namespace, session: Session, annotations: Mapping[str, A
     }
 
 
-def _samples(arguments: Namespace, recipe: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
+def _samples(options: Options, recipe: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
     """The samples without their annotations, and the annotations of those that have one, by id."""
     from loquent.bench.annotation.forms import form_of
+    from loquent.training.start import make_task
 
     task = make_task(recipe)
     form = form_of(task)
     records = (
-        _from_file(task, arguments.samples)
-        if arguments.samples
+        _from_file(task, options.samples)
+        if options.samples
         else [row.fields.with_(id=row.id) for row in task.rows(recipe.training.split)]
     )
     rows: dict[str, Row] = {}
@@ -108,9 +134,9 @@ def _samples(arguments: Namespace, recipe: recipes.Recipe) -> tuple[list[Row], d
             if any(name in fields for name in ANNOTATED):
                 annotations[row.id] = form.annotation(task.row_from({**fields, "id": row.id}))
         except BadRow as error:
-            raise BadRow(str(error), file=arguments.samples, line=line) from error
+            raise BadRow(str(error), file=options.samples, line=line) from error
         rows[row.id], lines[row.id] = row, line
-    if arguments.oracle and not annotations:
+    if options.oracle and not annotations:
         raise BadSetting(
             "--oracle: no sample has an annotation; give samples that all have one, or leave out --oracle"
         )

@@ -3,40 +3,71 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from dataclasses import dataclass
 from typing import Any
 
-from loquent.bench import exports, pages, runner
-from loquent.bench import suite as suites
-from loquent.bench.evidence import planning
+from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.errors import BadSetting
 
 UNREAD = ("profile", "seeds", "only", "processes", "overrides")  # arguments that --power does not read
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(Overriding, Importing):
+    """Options of `loquent bench`."""
+
+    examples = ("loquent bench imdb-ablations --profile cpu --out runs/ablations",)
+    suite: str = argument("SUITE", "a suite's name (loquent list suites) or a YAML file")
+    overrides: tuple[str, ...] = argument(
+        "[NAME:]key.path=value",
+        "settings of all stages and cells, or of the stage or cell NAME",
+        (),
+        settings=True,
+    )
+    profile: str | None = option(
+        None, "PROFILE", "a size of the suite (default: its first); smoke: two tiny updates of each run"
+    )
+    seeds: int | None = option(None, "N", "runs of each cell (default: the profile's number)", low=1)
+    only: str | None = option(None, "CELL,...", "run only these cells, and the stages they need")
+    processes: int | None = option(
+        None,
+        "P",
+        "runs at the same time (default: the profile's number, or as many as cores and memory allow)",
+        low=1,
+    )
+    out: str | None = option(None, "DIR", "the folder for runs and tables (default runs/SUITE)")
+    power: bool = option(
+        False,
+        "",
+        "run nothing; print how many seeds a difference takes, by table, with the deviations of the runs in "
+        "--out",
+    )
+    difference: tuple[str, ...] = option(
+        (), "COLUMN=NUMBER", "with --power: a wanted difference of two cells in this column; may be repeated"
+    )
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Run the suite and print its tables; the exit code is 1 if a run failed.
 
     With --power, nothing is run: the seeds that differences take are printed.
     """
-    out = arguments.out or f"runs/{arguments.suite.removesuffix('.yaml').rpartition('/')[2]}"
-    if arguments.difference and not arguments.power:
-        raise BadSetting(f"--difference {arguments.difference[0]} is read with --power only; add --power")
-    if arguments.power:
-        _refuse_unread(arguments)
-        suite = suites.load(arguments.suite, allow_imports=arguments.allow_imports)
-        plans = planning.plan(suite, out, arguments.difference)
-        print(planning.markdown(suite, plans), end="")
-        return 0, {"suite": suite.name, "tables": plans}
+    from loquent.bench import exports, pages, runner
+
+    out = options.out or f"runs/{options.suite.removesuffix('.yaml').rpartition('/')[2]}"
+    if options.difference and not options.power:
+        raise BadSetting(f"--difference {options.difference[0]} is read with --power only; add --power")
+    if options.power:
+        return 0, _power(options, out)
     results = runner.bench(
-        arguments.suite,
+        options.suite,
         out,
-        profile=arguments.profile,
-        seeds=arguments.seeds,
-        overrides=arguments.overrides,
-        only=[name.strip() for name in arguments.only.split(",")] if arguments.only else (),
-        processes=arguments.processes,
-        allow_imports=arguments.allow_imports,
+        profile=options.profile,
+        seeds=options.seeds,
+        overrides=options.overrides,
+        only=[name.strip() for name in options.only.split(",")] if options.only else (),
+        processes=options.processes,
+        allow_imports=options.allow_imports,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )
     print(pages.markdown(results), end="")
@@ -44,10 +75,22 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     return 1 if results.failures else 0, {"out": str(out), **exports.as_json(results)}
 
 
-def _refuse_unread(arguments: Namespace) -> None:
+def _power(options: Options, out: str) -> dict[str, Any]:
+    """Print and return how many seeds each difference takes."""
+    from loquent.bench import suite as suites
+    from loquent.bench.evidence import planning
+
+    _refuse_unread(options)
+    suite = suites.load(options.suite, allow_imports=options.allow_imports)
+    plans = planning.plan(suite, out, options.difference)
+    print(planning.markdown(suite, plans), end="")
+    return {"suite": suite.name, "tables": plans}
+
+
+def _refuse_unread(options: Options) -> None:
     """Raise BadSetting if an argument is given that --power does not read."""
     for name in UNREAD:
-        if getattr(arguments, name):
+        if getattr(options, name):
             shown = "KEY=VALUE" if name == "overrides" else f"--{name}"
             raise BadSetting(
                 f"--power reads no {shown}: the plan is that of all cells of the suite; leave {shown} out, "

@@ -5,48 +5,74 @@ A collection that was stopped continues when the command is run again.
 
 from __future__ import annotations
 
-from argparse import Namespace
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from loquent.cli.grammar.options import REQUIRED, OfEpisodes, option
 from loquent.core.guards.terminal import line
 from loquent.errors import BadSetting
-from loquent.training import by_name
-from loquent.training.datasets import collection, designed
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(OfEpisodes):
+    """Options of `loquent collect`."""
+
+    examples = (
+        "loquent collect wordle --agent random --episodes 1000 --out data/wordle",
+        "loquent collect wordle --design branching design.rollouts=2 --agent expert --suboptimal random "
+        "--episodes 100 --out data/branching",
+    )
+    agent: str | None = option(
+        None, "AGENT", "the player: an agent's name, module:Class, or the folder of a run or a model"
+    )
+    design: str | None = option(
+        None,
+        "DESIGN",
+        "games (default), branching, adversarial or tweets; its options are design.key=value (docs/data.md)",
+    )
+    suboptimal: str | None = option(
+        None, "AGENT", "the second player of the designs branching and adversarial; --agent is the expert"
+    )
+    adversary: str | None = option(
+        None, "AGENT", "the agent that replaces the expert in mid-episode, in the design adversarial"
+    )
+    episodes: int = option(REQUIRED, "N", "episodes to play, without those that a design adds", low=1)
+    out: str = option(REQUIRED, "DIR", "the dataset's folder, which will hold episodes.jsonl")
+    processes: int = option(1, "P", "processes that share the episodes", low=1)
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Collect episodes, and print and return a summary of the dataset."""
-    options = (*arguments.overrides, *arguments.option)
-    task = by_name.task(arguments.task, designed.by_owner(options)[""])
+    from loquent.training import by_name
+    from loquent.training.datasets import collection, designed
+
+    task = by_name.task(options.task, designed.by_owner(options.settings)[""])
     for player in designed.PLAYERS:
-        who = getattr(arguments, player) or ""
+        who = getattr(options, player) or ""
         if who == "human" or who.endswith("/person"):
             raise BadSetting(
                 f"--{player} {who}: a person cannot play a collection; play and keep single episodes with "
-                f"loquent play {arguments.task} --save episodes.jsonl"
+                f"loquent play {options.task} --save episodes.jsonl"
             )
+    design = options.design or designed.GAMES
     plan = collection.Plan(
-        task=arguments.task,
-        options=options,
+        task=options.task,
+        options=options.settings,
         identity=task.identity,
-        agent=arguments.agent,
-        episodes=arguments.episodes,
-        split=arguments.split,
-        seed=arguments.seed,
-        design=None if arguments.design == designed.GAMES else arguments.design,
-        suboptimal=arguments.suboptimal,
-        adversary=arguments.adversary,
+        agent=options.agent,
+        episodes=options.episodes,
+        split=options.split,
+        seed=options.seed,
+        design=None if design == designed.GAMES else design,
+        suboptimal=options.suboptimal,
+        adversary=options.adversary,
     )
     plan = replace(
-        plan,
-        inputs=designed.inputs(
-            plan.design or designed.GAMES, designed.read(plan.design or designed.GAMES, plan.players, options)
-        ),
+        plan, inputs=designed.inputs(design, designed.read(design, plan.players, options.settings))
     )
     result = collection.collect(
-        plan, task, Path(arguments.out), arguments.processes, allow_imports=arguments.allow_imports
+        plan, task, Path(options.out), options.processes, allow_imports=options.allow_imports
     )
     success = f"success {result['success']:.4g}, " if "success" in result else ""
     print(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from loquent.cli.grammar.options import CommandOptions, argument, option
 from loquent.core import episode
 from loquent.core.guards import json_files
 from loquent.core.options import read
@@ -15,11 +16,9 @@ from loquent.errors import BadModel, BadSetting
 from loquent.files import final_evaluation, names
 from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
-from loquent.models import serving
-from loquent.models.format.names import FORMATS
-from loquent.pretrained import lora
-from loquent.pretrained.language import load_tokenizer
-from loquent.training import policies
+
+if TYPE_CHECKING:
+    from loquent.models import serving
 
 # of the recipe: what the model was trained for, and how it answers
 SECTIONS = ("task", "evaluation", "algorithm")
@@ -28,17 +27,33 @@ CAUSAL, SEQ2SEQ = "AutoModelForCausalLM", "AutoModelForSeq2SeqLM"
 EPISODES = 20  # recorded episodes on which the chat template is tried
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(CommandOptions):
+    """Options of `loquent export`."""
+
+    examples = ("loquent export runs/ppo exported",)
+    run: str = argument("RUN", "a run's folder")
+    folder: str = argument("FOLDER", "a new or empty folder")
+    adapter: bool = option(
+        False,
+        "",
+        "copy the adapters of a run with model.lora alone; by default they are merged into the model",
+    )
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Copy the model, write what a server needs, and print the folder."""
-    folder = policies.export(arguments.run, arguments.folder, adapter=arguments.adapter)
-    run_folder = RunFolder.around(Path(arguments.run))
+    from loquent.training import policies
+
+    folder = policies.export(options.run, options.folder, adapter=options.adapter)
+    run_folder = RunFolder.around(Path(options.run))
     if run_folder is not None:
         _serve(folder, run_folder)
     print(
         f"the model is in {folder}; transformers loads it with "
         f"{_kind(folder)}.from_pretrained({str(folder)!r})"
     )
-    return 0, {"run": str(arguments.run), "folder": str(folder)}
+    return 0, {"run": str(options.run), "folder": str(folder)}
 
 
 def _serve(folder: Path, run_folder: RunFolder) -> None:
@@ -46,6 +61,10 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
 
     The recipe is only read; no code that it names is imported.
     """
+    from loquent.models import serving
+    from loquent.models.format.names import FORMATS
+    from loquent.pretrained.language import load_tokenizer
+
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
     name = str(model["format"].value) if "format" in model else "plain"
@@ -68,6 +87,8 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
 
 def _kind(folder: Path) -> str:
     """The class of transformers that loads a folder's model."""
+    from loquent.pretrained import lora
+
     if lora.is_adapter(folder):
         return SEQ2SEQ if lora.is_pair(folder) else CAUSAL
     config = json_files.load_object(folder / "config.json", error=BadModel)

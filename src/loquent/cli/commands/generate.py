@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from loquent.agents.language_model import LanguageModelAgent
+from loquent.cli.grammar.options import Importing, Seeded, argument, option
 from loquent.core.agent import Agent, Question
 from loquent.core.episode import TASK, Turn
 from loquent.core.rollout.loop import games, play
@@ -16,17 +16,28 @@ from loquent.core.task import Observation
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.models.decoding_settings import Decoding
-from loquent.training.run import load_run
-from loquent.training.start import folder_format, load_language
 
 Texts = list[tuple[str, bool]]  # the texts of an episode in order, each with whether the model wrote it
 ANSWER, INDENT = "  -> ", "\n     "
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(Seeded, Importing):
+    """Options of `loquent generate`."""
+
+    examples = ('loquent generate runs/ppo --prompt "the film was"',)
+    model: str = argument("MODEL", "a run's folder, or a Hugging Face name or folder")
+    prompt: tuple[str, ...] = option(
+        (), "TEXT", "the text to continue; may be repeated (default: rows of the run's task)"
+    )
+    number: int = option(4, "N", "texts to print for each prompt, or rows to take", low=1)
+    max_new_tokens: int | None = option(None, "N", "the longest answer in tokens", low=1)
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Print each prompt with the texts that follow it, and return them."""
-    agent = _agent(arguments)
-    episodes = _continue(agent, arguments) if arguments.prompt else _play(agent, arguments)
+    agent = _agent(options)
+    episodes = _continue(agent, options) if options.prompt else _play(agent, options)
     print(
         "\n\n".join(
             "\n".join(ANSWER + text.replace("\n", INDENT) if by_model else text for text, by_model in episode)
@@ -35,23 +46,29 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     )
     texts = [[text for text, _ in episode] for episode in episodes]
     return 0, {
-        "model": arguments.model,
+        "model": options.model,
         "texts": [{"prompt": first, "text": "\n".join(rest)} for first, *rest in texts],
     }
 
 
-def _agent(arguments: Namespace) -> Agent:
+def _agent(options: Options) -> Agent:
     """The model as an agent: a run acts as in its evaluation, with its mask; any other model samples."""
-    name = arguments.model
-    settings = {"max_new_tokens": arguments.max_new_tokens} if arguments.max_new_tokens else {}
+    from loquent.agents.language_model import LanguageModelAgent
+    from loquent.training.run import load_run
+    from loquent.training.start import folder_format, load_language
+
+    name = options.model
+    settings: dict[str, Any] = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
     if RunFolder(name).is_run:
-        return load_run(name, allow_imports=arguments.allow_imports).agent(**settings)
+        return load_run(name, allow_imports=options.allow_imports).agent(**settings)
     language = load_language(name, "auto", "float32")
     return LanguageModelAgent(language.module, folder_format(name, language), Decoding(**settings), name=name)
 
 
 def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) -> None:
     """Report on stderr the prompts, each (instruction, turns), that are too long for the agent."""
+    from loquent.agents.language_model import LanguageModelAgent
+
     if not isinstance(agent, LanguageModelAgent):
         return
     side = agent.decoding.truncation_side
@@ -78,14 +95,11 @@ def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) ->
         )
 
 
-def _continue(agent: Agent, arguments: Namespace) -> list[Texts]:
-    prompts = [prompt for prompt in arguments.prompt for _ in range(arguments.number)]
+def _continue(agent: Agent, options: Options) -> list[Texts]:
+    prompts = [prompt for prompt in options.prompt for _ in range(options.number)]
     questions = [
         Question(
-            str(i),
-            (Turn(TASK, prompt, to="agent"),),
-            Observation(prompt),
-            Key(arguments.seed, ("generate", i)),
+            str(i), (Turn(TASK, prompt, to="agent"),), Observation(prompt), Key(options.seed, ("generate", i))
         )
         for i, prompt in enumerate(prompts)
     ]
@@ -96,14 +110,16 @@ def _continue(agent: Agent, arguments: Namespace) -> list[Texts]:
     ]
 
 
-def _play(agent: Agent, arguments: Namespace) -> list[Texts]:
-    if not RunFolder(arguments.model).is_run:
+def _play(agent: Agent, options: Options) -> list[Texts]:
+    from loquent.training.run import load_run
+
+    if not RunFolder(options.model).is_run:
         raise BadSetting(
-            f"{arguments.model} is not a run, so it has no task to take rows from; give --prompt TEXT"
+            f"{options.model} is not a run, so it has no task to take rows from; give --prompt TEXT"
         )
-    task = load_run(arguments.model, allow_imports=arguments.allow_imports).task()
-    queue = games(task.rows("test")[: arguments.number])
-    episodes = play(task, queue, agent, seed=arguments.seed, split="test")
+    task = load_run(options.model, allow_imports=options.allow_imports).task()
+    queue = games(task.rows("test")[: options.number])
+    episodes = play(task, queue, agent, seed=options.seed, split="test")
     readings = [(episode.instruction, episode.seen_by("agent")) for episode in episodes]
     _report_cuts(
         agent,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from loquent.cli.grammar.names import KINDS
+from loquent.cli.grammar.options import CommandOptions, argument
 from loquent.core import registry
 from loquent.core.catalogue import CORPUS_METRICS
 from loquent.errors import BadSetting
@@ -21,14 +21,32 @@ from loquent.training import recipes
 PACKAGE = Path(str(resources.files("loquent")))
 SUITES = PACKAGE / "bench" / "suites"
 COLUMNS = 100
+KINDS = {
+    "tasks": "worlds of language, each with its rows, seats and rewards",
+    "algorithms": "learners",
+    "agents": "players that need no training: random, scripted, expert, remote",
+    "rewards": "what a run is trained for",
+    "metrics": "what an evaluation measures",
+    "featurizers": "texts as vectors for networks over features",
+    "recipes": "runs that are ready to train",
+    "suites": "benchmarks: recipes side by side, with the published figures",
+}
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(CommandOptions):
+    """Options of `loquent list`."""
+
+    examples = ("loquent list tasks",)
+    kind: str | None = argument("", "without it, the kinds are listed", None, choices=tuple(KINDS))
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Print and return the names of a kind, or the kinds."""
-    if arguments.kind is None:
+    if options.kind is None:
         _print(KINDS)
         return 0, {"kinds": KINDS}
-    kind = arguments.kind.removesuffix("s")
+    kind = options.kind.removesuffix("s")
     if kind == "recipe":
         return 0, {"kind": kind, **_recipes()}
     pages = {"suite": _suites, "reward": _rewards}

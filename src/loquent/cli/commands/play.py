@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from loquent.agents.human import colours, ending
+from loquent.cli.grammar.options import OfEpisodes, option
 from loquent.core import episode, registry
 from loquent.core.agent import Person
 from loquent.core.episode import Episode
@@ -21,34 +22,52 @@ from loquent.errors import BadSetting, InputEnded, PlayerLeft
 from loquent.training import by_name
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(OfEpisodes):
+    """Options of `loquent play`."""
+
+    examples = ("loquent play wordle --option rule=official",)
+    agent: str | None = option(
+        None,
+        "AGENT",
+        "the player: you (default), an agent's name, module:Class, or the folder of a run or a model",
+    )
+    replay: str | None = option(
+        None, "FILE", "replay an episode of this JSONL file word for word, instead of playing a new one"
+    )
+    game: int = option(1, "N", "the number of the episode that --replay shows, from 1", low=1)
+    row: str | None = option(None, "ID", "the row to play (default: the seed draws one)")
+    save: str | None = option(None, "FILE", "append the episode to this JSONL file")
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Play an episode, print how it ended and the solution, and return the episode.
 
     A person at a terminal may play another one.
     """
-    of_task, of_agent = by_name.split((*arguments.overrides, *arguments.option))
-    task = by_name.task(arguments.task, of_task)
-    if arguments.replay:
-        if arguments.agent or of_agent:
+    of_task, of_agent = by_name.split(options.settings)
+    task = by_name.task(options.task, of_task)
+    if options.replay:
+        if options.agent or of_agent:
             raise BadSetting("--replay shows a recorded episode; leave out --agent and its options")
-        return _replayed(task, Path(arguments.replay), arguments.game)
+        return _replayed(task, Path(options.replay), options.game)
     player = by_name.agent(
-        arguments.agent or _person(task), task, of_agent, allow_imports=arguments.allow_imports
+        options.agent or _person(task), task, of_agent, allow_imports=options.allow_imports
     )
-    if arguments.save:  # checked first, so that no episode is lost
-        _check_file(Path(arguments.save))
+    if options.save:  # checked first, so that no episode is lost
+        _check_file(Path(options.save))
     person, number = isinstance(player, Person), 0
     while True:
         try:
             [played] = play(
                 task,
-                [Game(_row(task, arguments, number), number)],
+                [Game(_row(task, options, number), number)],
                 player,
-                seed=arguments.seed,
-                split=arguments.split,
+                seed=options.seed,
+                split=options.split,
             )
         except PlayerLeft as left:
-            _left(left.unfinished[0], arguments.save)
+            _left(left.unfinished[0], options.save)
             if not isinstance(left, InputEnded):
                 raise
             return 0, _unfinished(task, left.unfinished[0])
@@ -56,10 +75,10 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             player.farewell(played)
         else:
             _show(task, played)
-        if arguments.save:
-            episode.write(arguments.save, [played], append=True)
+        if options.save:
+            episode.write(options.save, [played], append=True)
         result = _result(task, played)
-        if not person or arguments.json or not _another():
+        if not person or options.json or not _another():
             return 0, result
         number += 1
 
@@ -166,16 +185,16 @@ def _left(played: Episode, file: str | None) -> None:
     print(f"loquent: {message}", file=sys.stderr)
 
 
-def _row(task: Task, arguments: Namespace, number: int) -> Row:
+def _row(task: Task, options: Options, number: int) -> Row:
     """The row of an episode: the one named by --row for the first episode, else a drawn one."""
-    if arguments.row is not None and not number:
-        return task.row(arguments.split, arguments.row)
-    rows = task.rows(arguments.split)
+    if options.row is not None and not number:
+        return task.row(options.split, options.row)
+    rows = task.rows(options.split)
     if not rows:
         raise BadSetting(
-            f"{task.identity} has no rows in its split {arguments.split!r}; its splits: "
+            f"{task.identity} has no rows in its split {options.split!r}; its splits: "
             f"{', '.join(task.spec.splits)}"
         )
     return rows[
-        int(Key(arguments.seed, ("row", number) if number else ("row",)).generator().integers(len(rows)))
+        int(Key(options.seed, ("row", number) if number else ("row",)).generator().integers(len(rows)))
     ]

@@ -5,35 +5,56 @@ The run gives the same results as without the stop.
 
 from __future__ import annotations
 
-from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.seeds import PLAN, resume_seeds
 from loquent.cli.commands.train import report, report_seeds, resumable
+from loquent.cli.grammar.options import Importing, argument, option
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
-from loquent.training.extending import extended
-from loquent.training.run import load_run
-from loquent.training.train import train
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(Importing):
+    """Options of `loquent resume`."""
+
+    examples = ("loquent resume runs/ppo", "loquent resume runs/ppo training.updates=200")
+    run: str = argument(
+        "RUN",
+        "the run's folder, or the folder of `train --seeds`; training.checkpoint_every sets how often "
+        "checkpoints are written",
+    )
+    overrides: tuple[str, ...] = argument(
+        "training.updates=N",
+        "a larger number of updates: the run goes on to it, and equals one that had it from the start",
+        (),
+        settings=True,
+    )
+    from_older: bool = option(False, "", "continue from an older checkpoint where the newest one is refused")
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Continue the run in a folder, or the runs of several seeds."""
-    folder = Path(arguments.run)
+    from loquent.bench.seeds import PLAN, resume_seeds
+    from loquent.training.extending import extended
+    from loquent.training.run import load_run
+    from loquent.training.train import train
+
+    folder = Path(options.run)
     with resumable(folder):
         if (folder / PLAN).is_file():
-            if arguments.overrides:
+            if options.overrides:
                 raise BadSetting(
                     f"{folder} holds the runs of several seeds; extend each: loquent resume "
-                    f"{RunFolder(folder).one_seed() or folder} {' '.join(arguments.overrides)}. Then "
+                    f"{RunFolder(folder).one_seed() or folder} {' '.join(options.overrides)}. Then "
                     f"loquent resume {folder} makes the table again"
                 )
             return 0, report_seeds(
                 folder,
-                resume_seeds(folder, from_older=arguments.from_older, allow_imports=arguments.allow_imports),
+                resume_seeds(folder, from_older=options.from_older, allow_imports=options.allow_imports),
             )
-        stopped = load_run(folder, allow_imports=arguments.allow_imports)
-        recipe = extended(stopped, arguments.overrides)
-        train(recipe, stopped.folder, resume=True, from_older=arguments.from_older)
+        stopped = load_run(folder, allow_imports=options.allow_imports)
+        recipe = extended(stopped, options.overrides)
+        train(recipe, stopped.folder, resume=True, from_older=options.from_older)
         return 0, report(stopped)

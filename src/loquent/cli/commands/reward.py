@@ -3,27 +3,47 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from loquent.bench.preferences import page, pairs
-from loquent.bench.preferences.settings import RewardModelSettings
-from loquent.bench.preferences.training import train
+from loquent.cli.grammar.options import REQUIRED, CommandOptions, argument, option
 from loquent.core.guards import json_files
 from loquent.core.guards.terminal import line
 from loquent.core.options import COMMAND_LINE, Node, fill
 from loquent.files.names import REPORT
-from loquent.metrics.semantic.preference_model import NOTE
 from loquent.training import by_name
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(CommandOptions):
+    """Options of `loquent reward`."""
+
+    examples = (
+        "loquent reward preferences.jsonl --out rewards/reviews",
+        "loquent reward study path=runs/base learning_rate=1e-4 --out rewards/reviews",
+        "loquent train reviews_ppo rewards.preference_model.path=rewards/reviews",
+    )
+    files: tuple[str, ...] = argument(
+        "FILE|key=value",
+        "preferences with their texts (.jsonl or .csv), or a prepared folder of `loquent study`; also "
+        "settings, such as objective=good_bad",
+    )
+    out: str = option(REQUIRED, "DIR", "the folder of the model")
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Train, print the texts and tables of its page, and write the folder of the model."""
-    files, options = _split([*arguments.files, *arguments.overrides])
-    nodes = Node(by_name.parsed(options, ""), COMMAND_LINE, None)
+    from tqdm import tqdm
+
+    from loquent.bench.preferences import page, pairs
+    from loquent.bench.preferences.training import train
+    from loquent.metrics.judges.card import CARD
+    from loquent.metrics.judges.reward_models.settings import RewardModelSettings
+
+    files, of_model = _split(options.files)
+    nodes = Node(by_name.parsed(of_model, ""), COMMAND_LINE, None)
     settings: RewardModelSettings = fill(RewardModelSettings, nodes, "reward")
     judged = pairs.read(files, settings.question)
     with tqdm(desc="training", disable=None, leave=False, file=sys.stderr) as bar:
@@ -32,8 +52,8 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
             bar.total = steps
             bar.update(step - bar.n)
 
-        trained = train(judged, settings, Path(arguments.out), after_step)
-    print(page.markdown(json_files.load_object(trained.folder / NOTE)))
+        trained = train(judged, settings, Path(options.out), after_step)
+    print(page.markdown(json_files.load_object(trained.folder / CARD)))
     print(f"the report is {line(str(trained.folder / REPORT))}")
     print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")
     return 0, {
@@ -46,7 +66,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
     }
 
 
-def _split(words: list[str]) -> tuple[list[Path], list[str]]:
+def _split(words: Sequence[str]) -> tuple[list[Path], list[str]]:
     """The files, and the settings `key=value`."""
     options = [word for word in words if "=" in word and not Path(word).exists()]
     return [Path(word) for word in words if word not in options], options

@@ -6,15 +6,15 @@ import errno
 import json
 import sys
 import traceback
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tqdm import tqdm
 
+from loquent.cli.grammar.options import REQUIRED, Seeded, argument, option
 from loquent.core import registry
 from loquent.core.guards.terminal import line
 from loquent.core.metric import Context, Metric, Samples
@@ -22,7 +22,7 @@ from loquent.core.values import Record, plain
 from loquent.data import pairs
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, listed
 from loquent.metrics import scoring
-from loquent.statistics.resampling import EXACT, RARE, WILSON, Bounds, Resampling
+from loquent.statistics.resampling import EXACT, METHODS, RARE, WILSON, Bounds, Resampling
 from loquent.statistics.tables import named
 from loquent.training import by_name
 from loquent.training.metrics import build_metrics
@@ -35,15 +35,54 @@ SHARES = {
 }
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class Options(Seeded):
+    """Options of `loquent score`."""
+
+    examples = (
+        "loquent score --metrics rouge,bleu predictions.jsonl references.jsonl --json",
+        "loquent score --metrics rouge,meteor predictions.txt first.txt second.txt rouge.stem=false "
+        "--samples scores.jsonl",
+        "loquent score --metrics plain=rouge,stemmed=rouge predictions.txt references.txt plain.stem=false "
+        "stemmed.stem=true --interval bca",
+        "loquent score --metrics my_metrics:Politeness predictions.jsonl --resamples 0",
+    )
+    predictions: str = argument(
+        "PREDICTIONS",
+        "JSON lines with `text` (.jsonl), or plain text, one prediction per line; either may end in .gz",
+    )
+    overrides: tuple[str, ...] = argument(
+        "REFERENCES|METRIC.key=value",
+        "JSON lines with `references`, a list of texts, or plain text, one reference per line; several files "
+        "add up. Also options of metrics",
+        (),
+    )
+    metrics: str = option(
+        REQUIRED,
+        "METRIC,...",
+        "names (loquent list metrics) or module:Name; NAME=METRIC puts NAME before its keys",
+    )
+    samples: str | None = option(None, "FILE", "write the scores of each sample to this file, as JSON lines")
+    resamples: int = option(1000, "N", "bootstrap samples for the intervals; 0: no intervals", low=0)
+    interval: Literal["percentile", "bca"] = option(
+        "percentile", "", "the kind of bootstrap interval", choices=METHODS
+    )
+    level: float = option(0.95, "P", "the confidence level of the intervals", low=0.5, high=0.999)
+
+    def __post_init__(self) -> None:
+        if 0 < self.resamples < 100:
+            raise BadSetting(f"--resamples must be at least 100, or 0 for no intervals, got {self.resamples}")
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Score, print a table, write the samples if --samples is given, and return the other results."""
-    settings = parse_metrics(arguments.metrics)
-    options, references = _split(arguments.overrides, settings)
-    for text, name in options.items():
+    settings = parse_metrics(options.metrics)
+    of_metrics, references = _split(options.overrides, settings)
+    for text, name in of_metrics.items():
         settings[name] |= {key: node.plain() for key, node in by_name.parsed([text], f"{name}.").items()}
-    resampling = _resampling(arguments)
-    predictions = Path(arguments.predictions)
-    out = Path(arguments.samples) if arguments.samples else None
+    resampling = _resampling(options)
+    predictions = Path(options.predictions)
+    out = Path(options.samples) if options.samples else None
     if out and out.resolve() in [path.resolve() for path in (predictions, *references)]:
         raise BadSetting(f"--samples {out} is one of the files to read; name another one")
     if out and not out.parent.is_dir():  # checked before the work
@@ -74,7 +113,7 @@ def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
         "references": [str(path) for path in references],
         "n": len(texts),
         "rows": len(set(scoring.rows(texts))),
-        "metrics": {name: plain(Record(options)) for name, options in settings.items()},
+        "metrics": {name: plain(Record(chosen)) for name, chosen in settings.items()},
         "corpus": scored.corpus,
         "scored": {key: sum(score is not None for score in column) for key, column in scored.samples.items()},
         "intervals": {key: bounds.as_json() for key, bounds in scored.bounds.items()},
@@ -121,12 +160,12 @@ def _split(texts: Sequence[str], names: dict[str, Any]) -> tuple[dict[str, str],
     return options, files
 
 
-def _resampling(arguments: Namespace) -> Resampling | None:
+def _resampling(options: Options) -> Resampling | None:
     """The bootstrap that is asked for; None for no intervals."""
-    if not arguments.resamples:
+    if not options.resamples:
         return None
     return Resampling(
-        method=arguments.interval, resamples=arguments.resamples, level=arguments.level, seed=arguments.seed
+        method=options.interval, resamples=options.resamples, level=options.level, seed=options.seed
     )
 
 

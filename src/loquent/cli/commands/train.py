@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loquent.bench.seeds import evaluated_on, over, train_seeds
 from loquent.cli.commands.printed import estimated, scores
+from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.files.run_folder import RunFolder
-from loquent.report import write_report
 from loquent.statistics import tables
-from loquent.training import recipes
-from loquent.training.estimate import estimate
-from loquent.training.run import Run
-from loquent.training.train import train
+
+if TYPE_CHECKING:
+    from loquent.training.run import Run
 
 
-def run(arguments: Namespace) -> tuple[int, dict[str, Any]]:
-    """Train, and print the final evaluation, or means and standard deviations over runs."""
-    recipe = recipes.load(
-        arguments.recipe,
-        arguments.overrides,
-        profile=arguments.profile,
-        imports="all" if arguments.allow_imports else "trusted",
+@dataclass(frozen=True, kw_only=True)
+class Options(Overriding, Importing):
+    """Options of `loquent train`."""
+
+    examples = ("loquent train reviews_ppo model.path=runs/base --out runs/ppo",)
+    recipe: str = argument("RECIPE", "a recipe's name (loquent list recipes) or a YAML file")
+    out: str | None = option(None, "DIR", "the run's folder (default runs/RECIPE)")
+    dry_run: bool = option(
+        False, "", "print what the run would need (parameters, memory, disk, time) without training"
     )
-    if arguments.dry_run:
-        needs = estimate(recipe).of_seeds(arguments.seeds or 1)
+    seeds: int | None = option(
+        None, "N", "train N runs in DIR/seed-0 and so on, and print means and standard deviations", low=1
+    )
+
+
+def run(options: Options) -> tuple[int, dict[str, Any]]:
+    """Train, and print the final evaluation, or means and standard deviations over runs."""
+    from loquent.bench.seeds import train_seeds
+    from loquent.training import recipes
+    from loquent.training.estimate import estimate
+    from loquent.training.train import train
+
+    recipe = recipes.load(
+        options.recipe,
+        options.overrides,
+        profile=options.profile,
+        imports="all" if options.allow_imports else "trusted",
+    )
+    if options.dry_run:
+        needs = estimate(recipe).of_seeds(options.seeds or 1)
         estimated(needs)
         return 0, {"recipe": recipe.name, "fingerprint": recipe.fingerprint, **needs.as_json()}
-    out = Path(arguments.out or f"runs/{recipe.name}")
+    out = Path(options.out or f"runs/{recipe.name}")
     with resumable(out):
-        if arguments.seeds:
-            return 0, report_seeds(out, train_seeds(recipe, out, arguments.seeds))
+        if options.seeds:
+            return 0, report_seeds(out, train_seeds(recipe, out, options.seeds))
         return 0, report(train(recipe, out))
 
 
@@ -52,6 +70,8 @@ def resumable(out: Path) -> Iterator[None]:
 
 def report(finished: Run) -> dict[str, Any]:
     """Print a run's final evaluation, write its report, and return both."""
+    from loquent.report import write_report
+
     evaluation = finished.evaluation
     scores(evaluation, short=True)
     print(f"its report is {write_report([finished.folder], finished.files.report)}")
@@ -66,6 +86,9 @@ def report(finished: Run) -> dict[str, Any]:
 
 def report_seeds(folder: Path, runs: Sequence[Run]) -> dict[str, Any]:
     """Print means and standard deviations over runs, write their report, and return the means."""
+    from loquent.bench.seeds import evaluated_on, over
+    from loquent.report import write_report
+
     rows = over(runs)
     print(tables.of_numbers(rows, {}).markdown())
     print(evaluated_on(runs))

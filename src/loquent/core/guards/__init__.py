@@ -1,1 +1,1 @@
-"""Guards for text of other people: YAML, JSON, output to the terminal, and names of code to import."""
+"""Guards for text of other people (YAML, JSON, output to the terminal) and for what a task returns."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from reprlib import Repr
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from loquent.errors import BadCheckpoint, LoquentError
 
@@ -129,7 +129,7 @@ def lines(path: Path, *, torn_end: bool = False, nan: NaN = "refused") -> Iterat
             yield number, value
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether a JSON value is a number that a float can hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 

@@ -85,15 +85,6 @@ def array(path: Path) -> Any:
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def arrays(path: Path) -> dict[str, Any]:
-    """The arrays of a .npz file by name; OSError if the file is none, or would decompress to too much."""
-    import numpy as np
-
-    check_archive(path)
-    with _numpy_errors(), np.load(path, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
-
-
 @contextmanager
 def _numpy_errors() -> Iterator[None]:
     """One kind of error for all that numpy raises for a damaged header or a size that does not fit."""
@@ -114,13 +105,6 @@ def member(archive: zipfile.ZipFile, name: str) -> bytes:
         return archive.read(name)
     except BROKEN as error:
         raise OSError(f"{name} in the archive cannot be read: {error}") from error
-
-
-def check_archive(path: Path) -> None:
-    """OSError for a file that is no zip archive, or whose files would decompress to too much."""
-    with archive(path) as opened:
-        for entry in opened.infolist():
-            _check_member(entry)
 
 
 @contextmanager

@@ -9,23 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from loquent.core.guards import json_files
 from loquent.core.metric import Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.errors import BadCheckpoint, BadModel, BadSetting
-from loquent.files import saved_state
+from loquent.errors import BadModel, BadSetting
+from loquent.metrics.judges.reward_models.note import ADVICE, GOOD_BAD, LABELS, Note, check_files, read_note
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
 from loquent.metrics.text import judged
-
-NOTE = "reward.json"  # what the folder of a reward model says about it
-BRADLEY_TERRY, GOOD_BAD = "bradley_terry", "good_bad"
-LABELS = {BRADLEY_TERRY: ("reward",), GOOD_BAD: ("bad", "good")}
-ADVICE = "name a folder that `loquent reward` wrote; other classifiers: the metric `classifier`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +28,6 @@ class PreferenceModelOptions(ModelOptions):
     """Options of the metric and reward `preference_model`."""
 
     path: str = setting(why="the folder of a reward model that `loquent reward` wrote", file=True)
-
-
-@dataclass(frozen=True)
-class Note:
-    """What the folder of a reward model says: the objective, whether it reads prompts, and the mean of r."""
-
-    objective: str
-    include_prompt: bool
-    mean: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +54,7 @@ class PreferenceModel:
         if len(network.labels) != len(LABELS[self.note.objective]):
             raise BadModel(
                 f"{network.module.config.name_or_path}: the network has {len(network.labels)} outputs, and "
-                f"{NOTE} says {self.note.objective}, which has {len(LABELS[self.note.objective])}; {ADVICE}"
+                f"its note says {self.note.objective}, which has {len(LABELS[self.note.objective])}; {ADVICE}"
             )
         texts = judged(samples.predictions, samples.prompts, self.note.include_prompt)
         if self.note.objective == GOOD_BAD:
@@ -85,23 +71,14 @@ def preference_model(context: Context, options: PreferenceModelOptions) -> Prefe
     Raises:
         BadModel: the folder is none of `loquent reward`, or its training has not ended.
     """
-    return PreferenceModel(options.classifier("left"), read_note(Path(options.path)), options.token_budget)
+    folder, loaded = Path(options.path), options.classifier("left")
+    note = read_note(folder)
 
+    def network() -> Any:
+        check_files(folder)
+        return loaded()
 
-def read_note(folder: Path) -> Note:
-    """The note of a folder; BadModel if it has none, or another program's."""
-    state = json_files.load_object(folder / NOTE, ADVICE, error=BadModel)
-    try:
-        objective = saved_state.text(state, "objective")
-        mean = saved_state.number(state, "mean")
-        note = Note(objective, saved_state.flag(state, "include_prompt"), mean)
-    except BadCheckpoint as error:
-        raise BadModel(f"{folder / NOTE}: {error}; {ADVICE}") from error
-    if objective not in LABELS:
-        raise BadModel(
-            f"{folder / NOTE}: objective = {objective!r:.40}; it must be one of {', '.join(LABELS)}"
-        )
-    return note
+    return PreferenceModel(cache(network), note, options.token_budget)
 
 
 def check_form(path: str, include_prompt: bool) -> None:
@@ -113,10 +90,10 @@ def check_form(path: str, include_prompt: bool) -> None:
         BadSetting: `include_prompt` differs from that of the training.
     """
     try:
-        note = read_note(Path(path)) if (Path(path) / NOTE).is_file() else None
+        note = read_note(Path(path))
     except BadModel:
         return
-    if note is not None and note.include_prompt != include_prompt:
+    if note.include_prompt != include_prompt:
         has, wants = (str(value).lower() for value in (note.include_prompt, include_prompt))
         raise BadSetting(
             f"{path} was trained with include_prompt = {has}, and would be asked with {wants}; set "

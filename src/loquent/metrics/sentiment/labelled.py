@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,8 +21,8 @@ from typing import Literal, NamedTuple
 from loquent.core.metric import Context
 from loquent.core.task import Row, Task
 from loquent.errors import BadRow, BadSetting, UnknownName
-from loquent.files import atomic
-from loquent.metrics.sentiment.classifier import Classifier
+from loquent.metrics.judges import card
+from loquent.metrics.judges.linear import Classifier, Linear
 from loquent.metrics.text import joined
 
 Kind = Literal["sentiment", "judge"]
@@ -64,12 +63,7 @@ def classifier(kind: Kind, context: Context, most: int = 0) -> Classifier:
     rows = half(labelled_rows(context.task), kind)[: most or None]
     _check(rows, kind, context.task)
     folder = context.cache / "classifiers" / f"{kind}-{fingerprint(rows)}"
-    cached = _cached(folder)
-    if cached is not None:
-        return cached
-    trained = train(kind, rows)
-    _keep(trained, folder)
-    return trained
+    return card.cached(folder, _load, lambda: train(kind, rows), _save)
 
 
 def labelled_rows(task: Task) -> list[Labelled]:
@@ -105,9 +99,9 @@ def train(kind: Kind, rows: Sequence[Labelled]) -> Classifier:
     """Train a classifier on labelled texts; the same rows give the same classifier."""
     import numpy as np
 
-    from loquent.metrics.sentiment import classifier_training
+    from loquent.metrics.judges import linear_training
 
-    learner = classifier_training.train_sentiment if kind == "sentiment" else classifier_training.train_judge
+    learner = linear_training.train_sentiment if kind == "sentiment" else linear_training.train_judge
     return learner([row.text for row in rows], np.array([row.positive for row in rows], dtype=np.bool_))
 
 
@@ -193,22 +187,10 @@ def _check(rows: Sequence[Labelled], kind: Kind, task: Task) -> None:
     )
 
 
-def _cached(folder: Path) -> Classifier | None:
-    """The classifier in the cache; None if there is none or its files are damaged."""
-    try:
-        return Classifier.load(folder)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def _load(folder: Path) -> Classifier:
+    """The classifier of a folder; BadSetting if there is none, or its files are damaged."""
+    return Linear.load(folder).thresholds[0]
 
 
-def _keep(trained: Classifier, folder: Path) -> None:
-    """Write the folder atomically; if another process was first, its equal result stays."""
-    try:
-        with atomic.replacing(folder, private=True) as aside:
-            aside.mkdir()
-            trained.save(aside)
-            if folder.exists() and _cached(folder) is None:
-                shutil.rmtree(folder, ignore_errors=True)
-    except OSError:
-        if _cached(folder) is None:
-            raise
+def _save(folder: Path, trained: Classifier) -> None:
+    Linear(("negative", "positive"), (trained,)).save(folder)

@@ -37,8 +37,9 @@ def trainable(**networks: nn.Module | None) -> Parameters:
 class Rounded(torch.optim.Optimizer):
     """An optimizer for parameters of 16 bits, with float32 copies (arXiv:1710.03740 sec. 3.1).
 
-    It updates the copies and rounds the parameters from them. Without copies, rounding would undo most steps.
-    A class derives from it and from the optimizer.
+    `take_step` updates the copies and rounds the parameters from them. Without copies, rounding would undo
+    most steps. A class derives from it and from the optimizer. It has no `step` of its own: torch then calls
+    the hooks of others twice.
     """
 
     def __init__(self, groups: list[dict[str, Any]], **options: Any) -> None:
@@ -53,17 +54,19 @@ class Rounded(torch.optim.Optimizer):
             **options,
         )
 
-    def step(self, closure: Any = None) -> Any:
-        """One step of the copies; then the parameters with a gradient are rounded from them."""
+    @torch.no_grad()
+    def take_gradients(self) -> None:
+        """Give the copies the gradients of their parameters."""
         for parameter, exact in self.copies.items():
             exact.grad = None if parameter.grad is None else parameter.grad.to(torch.float32)
-        result = super().step(closure)
-        with torch.no_grad():
-            for parameter, exact in self.copies.items():
-                if exact.grad is not None:
-                    parameter.copy_(exact)
-                    exact.grad = None
-        return result
+
+    @torch.no_grad()
+    def round(self) -> None:
+        """Round the parameters with a gradient from their copies."""
+        for parameter, exact in self.copies.items():
+            if exact.grad is not None:
+                parameter.copy_(exact)
+                exact.grad = None
 
     @torch.no_grad()
     def refresh(self) -> None:
@@ -91,14 +94,22 @@ class RoundedSGD(Rounded, torch.optim.SGD):
 
 
 def take_step(optimizer: torch.optim.Optimizer) -> None:
-    """One step; AdamW changes, of a parameter with a sparse gradient, only the rows in it and their moments.
+    """One step, the only way to step an optimizer of this module.
 
-    These rows come after the other parameters. Their step is that of `torch.optim.SparseAdam`, without weight
-    decay. It is no `step` of a class of its own: torch then calls the hooks of others twice.
+    AdamW changes, of a parameter with a sparse gradient, only the rows in it and their moments. These rows
+    come after the other parameters. Their step is that of `torch.optim.SparseAdam`, without weight decay.
     """
-    if not isinstance(optimizer, torch.optim.AdamW):
+    if isinstance(optimizer, Rounded):
+        optimizer.take_gradients()
+    if isinstance(optimizer, torch.optim.AdamW):
+        _step_adamw(optimizer)
+    else:
         optimizer.step()
-        return
+    if isinstance(optimizer, Rounded):
+        optimizer.round()
+
+
+def _step_adamw(optimizer: torch.optim.AdamW) -> None:
     listed = [(group, p) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     sparse = [(group, p, p.grad.coalesce()) for group, p in listed if p.grad.is_sparse]
     for _, parameter, _ in sparse:

@@ -8,35 +8,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from loquent.core import schema
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
+from loquent.core.settings import setting
 from loquent.errors import BadModel
 from loquent.pretrained.lora.injecting import NAME, digest, inject, is_own, peft_library
 from loquent.pretrained.pytorch.devices import DTYPES
 
 CONFIG, WEIGHTS, BASE = "adapter_config.json", "adapter_model.safetensors", "base.json"
 PREFIX = "base_model.model."  # of names in peft's files
-USED = (
-    "r",
-    "lora_alpha",
-    "lora_dropout",
-    "target_modules",
-    "task_type",
-    "revision",
-    "base_model_name_or_path",
-)
 # settings of peft that change what an adapter computes; None, False and empty mean that they are off
 REFUSED = (
     "use_dora", "modules_to_save", "rank_pattern", "alpha_pattern", "use_rslora", "layer_replication",
     "layers_to_transform", "trainable_token_indices", "target_parameters", "lora_bias",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of plain LoRA in `adapter_config.json`; a text in `target_modules` would be a pattern."""
+
+    base_model_name_or_path: Annotated[str, schema.filled]
+    target_modules: tuple[Annotated[str, schema.filled], ...] | Literal["all-linear"]
+    lora_alpha: float
+    r: int = setting(low=1, high=1 << 14)
+    lora_dropout: float = setting(low=0.0)
+    task_type: Literal["CAUSAL_LM", "SEQ_2_SEQ_LM"] | None = None
+    revision: str | None = None
+    peft_type: Literal["LORA"] = "LORA"
+    bias: Literal["none"] = "none"
+
+    def __post_init__(self) -> None:
+        if not self.lora_alpha > 0 or not self.lora_dropout < 1 or not self.target_modules:
+            raise ValueError(
+                f"lora_alpha = {self.lora_alpha:g} must be above 0, lora_dropout = {self.lora_dropout:g} "
+                "below 1, and target_modules may not be empty"
+            )
 
 
 def is_adapter(path: str | Path) -> bool:
@@ -80,11 +96,13 @@ def load(folder: str | Path, module: Any, again: Callable[[str], Any]) -> Any:
     noted, loaded = dtype_of(folder), str(module.dtype).removeprefix("torch.")
     if note and note.get("digest") != (own if noted == loaded else digest(again(noted))):
         raise BadModel(
-            f"{folder / CONFIG}: base_model_name_or_path = {settings['base_model_name_or_path']!r} has other "
+            f"{folder / CONFIG}: base_model_name_or_path = {settings.base_model_name_or_path!r} has other "
             "weights than those that the adapter learned with; restore that model"
         )
     conv = any(type(part).__name__ == "Conv1D" for part in module.modules())
-    config = peft_library().LoraConfig(**settings, fan_in_fan_out=conv)
+    targets = settings.target_modules
+    own_settings = {**asdict(settings), "target_modules": targets if isinstance(targets, str) else [*targets]}
+    config = peft_library().LoraConfig(**own_settings, fan_in_fan_out=conv)
     config.base_digest = own
     inject(module, config, f"{folder / CONFIG}: target_modules", BadModel)
     try:
@@ -121,7 +139,7 @@ def base_of(folder: str | Path) -> tuple[str, str | None]:
         BadModel: `adapter_config.json` names none, or the adapter is not plain LoRA.
     """
     settings = _settings(Path(folder))
-    return settings["base_model_name_or_path"], settings["revision"]
+    return settings.base_model_name_or_path, settings.revision
 
 
 def is_pair(folder: str | Path) -> bool:
@@ -130,7 +148,7 @@ def is_pair(folder: str | Path) -> bool:
     Raises:
         BadModel: the adapter is not plain LoRA.
     """
-    return bool(_settings(Path(folder))["task_type"] == "SEQ_2_SEQ_LM")
+    return _settings(Path(folder)).task_type == "SEQ_2_SEQ_LM"
 
 
 def dtype_of(folder: str | Path) -> str:
@@ -163,31 +181,14 @@ def _note(folder: Path) -> dict[str, Any]:
     return json_files.load_object(file, "get the adapter again", error=BadModel) if file.is_file() else {}
 
 
-def _settings(folder: Path) -> dict[str, Any]:
+def _settings(folder: Path) -> Settings:
     """The settings of plain LoRA in a folder, checked."""
     file = folder / CONFIG
     found = json_files.load_object(file, "get the adapter again", error=BadModel)
     for name in REFUSED:
         if found.get(name):
             raise BadModel(f"{file}: {name} = {shown(found[name])} is not supported; only plain LoRA is")
-    if found.get("peft_type", "LORA") != "LORA" or found.get("bias", "none") != "none":
-        kind, bias = shown(found.get("peft_type", "LORA")), shown(found.get("bias", "none"))
-        raise BadModel(f"{file}: peft_type = {kind} and bias = {bias}; they must be 'LORA' and 'none'")
-    settings: dict[str, Any] = {name: found.get(name) for name in USED}
-    targets = settings["target_modules"]
-    texts = targets if isinstance(targets, list) else [None]  # a text would be a regular expression
-    checks = {
-        "r": type(settings["r"]) is int and 1 <= settings["r"] <= 1 << 14,
-        "lora_alpha": type(settings["lora_alpha"]) in (int, float) and settings["lora_alpha"] > 0,
-        "lora_dropout": type(settings["lora_dropout"]) in (int, float) and 0 <= settings["lora_dropout"] < 1,
-        "target_modules": targets == "all-linear"
-        or (bool(texts) and all(isinstance(text, str) and text for text in texts)),
-        "task_type": settings["task_type"] in (None, "CAUSAL_LM", "SEQ_2_SEQ_LM"),
-        "revision": settings["revision"] is None or isinstance(settings["revision"], str),
-        "base_model_name_or_path": isinstance(settings["base_model_name_or_path"], str)
-        and bool(settings["base_model_name_or_path"]),
-    }
-    for name, right in checks.items():
-        if not right:
-            raise BadModel(f"{file}: {name} = {shown(settings[name])} is not allowed; correct the file")
-    return settings
+    try:
+        return schema.read(Settings, found, extra=True)
+    except ValueError as error:
+        raise BadModel(f"{file}: {error}; correct the file") from None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from loquent.core.guards.json_files import is_number, shown
+from loquent.core import schema
+from loquent.core.guards.json_files import shown
 from loquent.core.values import Record
 from loquent.errors import BadRow
 from loquent.tasks.dialogue.game.protocol import MOST_NUMBERS
@@ -24,8 +25,8 @@ def check(fields: Record, sizes: Mapping[str, int]) -> None:
         BadRow: a field is missing or wrong; names it.
     """
     _require(isinstance(fields.get("caption"), str), fields, "caption", "a text")
-    dialog = fields["dialog"]
-    _require(isinstance(dialog, tuple) and all(map(_is_round, dialog)), fields, "dialog", "pairs of texts")
+    rounds = _fits(fields["dialog"], tuple[tuple[str, str], ...])
+    _require(rounds, fields, "dialog", "pairs of texts")
     if "progress" in fields:
         fits = _are_numbers(fields["progress"], TURNS + 1, TURNS + 1)
         _require(fits, fields, "progress", f"{TURNS + 1} finite numbers")
@@ -49,17 +50,17 @@ def _require(holds: bool, fields: Record, name: str, right: str) -> None:
         raise BadRow(f"{name} is {shown(fields.get(name))}; it must be {right}")
 
 
-def _is_round(pair: Any) -> bool:
-    return isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(text, str) for text in pair)
+def _fits(value: Any, hint: Any) -> bool:
+    try:
+        return schema.check_of(hint)(value) is not None
+    except ValueError:
+        return False
 
 
 def _are_numbers(values: Any, least: int, most: int) -> bool:
-    return isinstance(values, tuple) and least <= len(values) <= most and all(map(is_number, values))
+    return _fits(values, tuple[float, ...]) and least <= len(values) <= most
 
 
 def _are_places(values: Any) -> bool:
-    return (
-        isinstance(values, tuple)
-        and len(values) == PROPERTIES
-        and all(type(value) is int and 0 <= value < VALUES for value in values)
-    )
+    places = _fits(values, tuple[int, ...]) and len(values) == PROPERTIES
+    return places and all(0 <= value < VALUES for value in values)

@@ -184,7 +184,10 @@ def cut(text: str, words: int, blanks: bool = False) -> tuple[str, str]:
     Raises:
         ValueError: the prompt or the continuation would have no word.
     """
-    ends = ends_of_words(text, blanks)
+    return _cut_at(text, ends_of_words(text, blanks), words)
+
+
+def _cut_at(text: str, ends: list[int], words: int) -> tuple[str, str]:
     prompt = text[: ends[words - 1]] if 0 < words < len(ends) else ""
     if not prompt.strip() or not text[len(prompt) :].strip():
         raise ValueError(
@@ -204,12 +207,13 @@ def _cut_row(row: Row, options: Options) -> Row:
             ),
         )
     text, blanks = row["text"], options.dataset == IMDB
-    length = len(ends_of_words(text, blanks))
+    ends = ends_of_words(text, blanks)
+    length = len(ends)
     count = options.prompt_words
     if not 0 < count < length:
         count = min(max(int(length * options.prompt_fraction), 1), length - 1)
     try:
-        prompt, continuation = cut(text, count, blanks)
+        prompt, continuation = _cut_at(text, ends, count)
     except ValueError as error:
         raise BadRow(
             f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews"

@@ -12,8 +12,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
+from loquent.core import schema
 from loquent.core.episode import Episode, to_json
 from loquent.core.guards import json_files
 from loquent.errors import Damaged
@@ -21,6 +21,7 @@ from loquent.files import atomic
 from loquent.files.records import MARK, mark
 
 DIGEST = ".digest"  # suffix of the file with the SHA-256 of a shard and the checksum of each of its lines
+GAME = schema.check_of(tuple[int, tuple[str, ...]])
 ADVICE = "delete this file, and the same command plays its games again"
 
 
@@ -132,17 +133,8 @@ def _game(line: bytes, numbers: Sequence[int]) -> tuple[int, list[str]] | None:
     if line[: MARK + 1] != mark(content).encode("ascii") + b" ":
         return None
     try:
-        value = json_files.loads(content)
-    except json_files.BadJson:
+        number, lines = GAME(json_files.loads(content))
+    except ValueError:
         return None
-    return (value[0], value[1]) if _is_game(value, numbers) else None
-
-
-def _is_game(value: Any, numbers: Sequence[int]) -> bool:
-    """Whether a JSON value is a number of a game and a list of lines that is not empty."""
-    if not isinstance(value, list) or len(value) != 2:
-        return False
-    number, lines = value
-    if type(number) is not int or number not in numbers or not isinstance(lines, list) or not lines:
-        return False
-    return all(isinstance(line, str) and "\n" not in line for line in lines)
+    right = number in numbers and lines and not any("\n" in each for each in lines)
+    return (number, list(lines)) if right else None

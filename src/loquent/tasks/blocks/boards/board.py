@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
-from loquent.core.guards.json_files import shown
+from loquent.core import schema
 from loquent.errors import BadRow
 
 APPEARANCES = ("tower", "scatter")
@@ -77,36 +78,36 @@ def board_from_json(structured: Any, place: str = "structured_rep") -> Board:
         BadRow: the value is not three lists of items, or a field of an item is missing, unknown or out of its
             range; the message names the place, such as `structured_rep[1][0].color`.
     """
-    if not isinstance(structured, list) or len(structured) != len(BOXES):
-        _refuse(place, "a list of 3 boxes", structured)
-    left, middle, right = (_box(box, f"{place}[{i}]") for i, box in enumerate(structured))
+    try:
+        left, middle, right = (tuple(map(_item, box)) for box in schema.check_of(_Boxes)(structured))
+    except ValueError as error:
+        raise BadRow(f"{place}{error}") from None
     return left, middle, right
 
 
-def _box(box: Any, place: str) -> Box:
-    if not isinstance(box, list):
-        _refuse(place, "a list of items", box)
-    return tuple(_item(item, f"{place}[{i}]") for i, item in enumerate(box))
+@dataclass(frozen=True)
+class _Published:
+    """An item in the published form."""
+
+    x_loc: int
+    y_loc: int
+    size: Literal[10, 20, 30]
+    color: Literal["Yellow", "Black", "#0099ff"]
+    type: Literal["circle", "square", "triangle"]
+
+    def __post_init__(self) -> None:
+        most = BOX_SIDE - self.size
+        for name, value in (("x_loc", self.x_loc), ("y_loc", self.y_loc)):
+            if not 0 <= value <= most:
+                raise ValueError(
+                    f".{name} must be an integer from 0 to {most} (size {self.size}), got {value}"
+                )
 
 
-def _item(item: Any, place: str) -> Item:
-    if not isinstance(item, dict) or set(item) != set(FIELDS):
-        _refuse(place, f"an object with the fields {', '.join(FIELDS)}", item)
-    size = item["size"]
-    if type(size) is not int or size not in SIZES:
-        _refuse(f"{place}.size", "10, 20 or 30", size)
-    for name in ("x_loc", "y_loc"):
-        if type(item[name]) is not int or not 0 <= item[name] <= BOX_SIDE - size:
-            _refuse(f"{place}.{name}", f"an integer from 0 to {BOX_SIDE - size} (size {size})", item[name])
-    color = _index(item["color"], JSON_COLORS, f"{place}.color")
-    return Item(item["x_loc"], item["y_loc"], _index(item["type"], SHAPES, f"{place}.type"), color, size)
+_Box = tuple[_Published, ...]
+_Boxes = tuple[_Box, _Box, _Box]
 
 
-def _index(name: Any, names: tuple[str, ...], place: str) -> int:
-    if not isinstance(name, str) or name not in names:
-        _refuse(place, " or ".join(repr(each) for each in names), name)
-    return names.index(name)
-
-
-def _refuse(place: str, right: str, value: Any) -> NoReturn:
-    raise BadRow(f"{place} must be {right}, got {shown(value)}")
+def _item(item: _Published) -> Item:
+    shape, color = SHAPES.index(item.type), JSON_COLORS.index(item.color)
+    return Item(item.x_loc, item.y_loc, shape, color, item.size)

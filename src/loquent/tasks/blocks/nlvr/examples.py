@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from loquent.core import schema
 from loquent.core.guards.json_files import shown
 from loquent.data.readers import jsonl
 from loquent.errors import BadRow, BadSetting
@@ -44,6 +45,20 @@ class Example:
     decoded: bool
     file: Path
     line: int
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The fields of a line that are read."""
+
+    identifier: str
+    sentence: Annotated[str, schema.filled]
+    label: Literal["true", "false"]
+    structured_rep: Any = None
+
+    def __post_init__(self) -> None:
+        if not IDENTIFIER.fullmatch(self.identifier):
+            raise ValueError(f".identifier must be like '12-0', got {shown(self.identifier)}")
 
 
 @dataclass(frozen=True)
@@ -121,16 +136,10 @@ def picture_of(folder: Folder, name: str, identifier: str) -> Path | None:
 
 
 def _example(record: dict[str, Any], folder: Folder, name: str, line: int) -> Example:
-    identifier, sentence, label = (record.get(field) for field in ("identifier", "sentence", "label"))
-    if not isinstance(identifier, str) or not IDENTIFIER.fullmatch(identifier):
-        raise ValueError(f"identifier must be like '12-0', got {shown(identifier)}")
-    if not isinstance(sentence, str) or not sentence:
-        raise ValueError(f"sentence must be a text, got {shown(sentence)}")
-    if label not in ("true", "false"):
-        raise ValueError(f"label must be 'true' or 'false', got {shown(label)}")
-    structured = record.get("structured_rep")
-    if structured is not None:
-        board, decoded = board_from_json(structured), False
+    found = schema.read(_Record, record, extra=True)
+    identifier = found.identifier
+    if found.structured_rep is not None:
+        board, decoded = board_from_json(found.structured_rep), False
     elif picture := picture_of(folder, name, identifier):
         board, decoded = decode_file(picture), True
     else:
@@ -138,4 +147,5 @@ def _example(record: dict[str, Any], folder: Folder, name: str, line: int) -> Ex
             f"the example has no structured_rep, and there is no picture {name}-{identifier}-0.png"
         )
     extra: dict[str, Any] = {field: record[field] for field in ("directory", "evals") if field in record}
-    return Example(identifier, sentence, label == "true", board, extra, decoded, folder.files[name], line)
+    label, file = found.label == "true", folder.files[name]
+    return Example(identifier, found.sentence, label, board, extra, decoded, file, line)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+from loquent.core import schema
 from loquent.core.guards.json_files import MOST_BYTES, BadJson, loads, shown
 from loquent.core.guards.opening import whole
 from loquent.core.values import digest
@@ -77,6 +79,23 @@ class Statement(NamedTuple):
     program: str
     label: bool | None
     board: Board
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of a file from scratch."""
+
+    sentence: Annotated[str, schema.filled]
+    lf: Annotated[str, schema.filled]
+
+
+@dataclass(frozen=True)
+class _WithBoard(_Entry):
+    """An entry of a file of boards."""
+
+    uid: Annotated[str, schema.filled]
+    label: Literal["true", "false"]
+    structured_rep: Any
 
 
 class PublishedFile(NamedTuple):
@@ -213,28 +232,20 @@ def _content(file: Path) -> bytes:
 
 def _statement(key: str, entry: Any, appearance: str, start: str) -> Statement:
     place = f"statement {key!r:.60}"
-    if not isinstance(entry, dict):
-        raise BadRow(f"{place} must be a JSON object, got {shown(entry)}")
-    sentence, program = (_text(entry, name, place) for name in ("sentence", "lf"))
+    try:
+        found = schema.read(_Entry if start == "scratch" else _WithBoard, entry, place, extra=True)
+    except ValueError as error:
+        raise BadRow(str(error)) from None
+    sentence, program = found.sentence.strip(), found.lf.strip()
     if len(sentence) > LONGEST:
         raise BadRow(f"{place}.sentence must have at most {LONGEST} characters, got {len(sentence):,}")
     try:
         compile_program(program)
     except ProgramError as error:
         raise BadRow(f"{place}.lf: {error}") from None
-    if start == "scratch":
+    if not isinstance(found, _WithBoard):
         return Statement(key, key, sentence, program, None, EMPTY_BOARD)
-    label = entry.get("label")
-    if label not in ("true", "false"):
-        raise BadRow(f'{place}.label must be "true" or "false", got {shown(label)}')
-    board = board_from_json(entry.get("structured_rep"), f"{place}.structured_rep")
+    board = board_from_json(found.structured_rep, f"{place}.structured_rep")
     if appearance == "tower" and not is_tower_board(board):
         raise BadRow(f"{place}.structured_rep must be towers, listed from the bottom to the top")
-    return Statement(key, _text(entry, "uid", place), sentence, program, label == "true", board)
-
-
-def _text(entry: dict[str, Any], name: str, place: str) -> str:
-    value = entry.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise BadRow(f"{place}.{name} must be a text, got {shown(value)}")
-    return value.strip()
+    return Statement(key, found.uid.strip(), sentence, program, found.label == "true", board)

@@ -1,1 +1,1 @@
-"""Classifiers of comments that are trained on labels or scores, and the folders they are kept in."""
+"""Classifiers of comments that are trained on labels or scores."""

@@ -10,7 +10,7 @@ from loquent.core.agent import Question
 from loquent.core.settings import setting
 from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
-from loquent.tasks.comments.learned import folders
+from loquent.metrics.judges import folders
 from loquent.tasks.comments.players.seats import Player, comments_of
 from loquent.tasks.comments.players.votes import Opinion, label_of, vote_of
 from loquent.tasks.comments.task import MODERATOR, VOTER

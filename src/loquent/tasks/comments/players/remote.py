@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from loquent.core import schema
 from loquent.core.agent import Question
 from loquent.core.guards.secret import check_address
 from loquent.core.remote.attempts import Connection
@@ -51,6 +52,12 @@ class RemoteOptions(Connection):
         check_address("url", self.url, "http://127.0.0.1:8080/")
 
 
+@dataclass(frozen=True)
+class _Label:
+    label: str
+    score: float = setting(low=0.0, high=1.0)
+
+
 class Remote(Player):
     """Judges by a classifier behind an address."""
 
@@ -83,24 +90,14 @@ class Remote(Player):
     async def _judged(self, comments: list[str], first: Question) -> list[Opinion]:
         who = f"{self.name} (episode {first.game}): {self.endpoint.url}"
         response = await self.endpoint.asked(lambda: self.endpoint.post({"inputs": comments}), first.key, who)
-        opinions = [_opinion(entry) for entry in response] if isinstance(response, list) else []
-        if len(opinions) != len(comments) or None in opinions:
+        try:
+            entries = schema.check_of(tuple[tuple[_Label, ...], ...], True)(response)
+        except ValueError:
+            entries = ()
+        if len(entries) != len(comments) or not all(entries):
             received = self.endpoint.shown(json.dumps(response))
             raise BrokenAgent(
                 f"{self.name}: {self.endpoint.url} responded{received}; it must be a list of {len(comments)} "
                 "lists of objects with a label and a score"
             )
-        return [opinion for opinion in opinions if opinion is not None]
-
-
-def _opinion(entry: Any) -> Opinion | None:
-    """The probabilities of one text; None for another form."""
-    if not isinstance(entry, list) or not entry:
-        return None
-    found: dict[str, float] = {}
-    for item in entry:
-        name, score = (item.get("label"), item.get("score")) if isinstance(item, dict) else (None, None)
-        if not isinstance(name, str) or not isinstance(score, int | float) or not 0 <= score <= 1:
-            return None
-        found[name] = float(score)
-    return Opinion(found)
+        return [Opinion({item.label: float(item.score) for item in entry}) for entry in entries]

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core import schema
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
+from loquent.core.values import Record
 from loquent.errors import BadRow
 from loquent.tasks.dialogue.game.rules import MOST_CHARACTERS
 
@@ -27,6 +30,12 @@ MOST_ROUNDS = 100
 MOST_NUMBERS = 1 << 16  # of the features of an image
 LARGEST = float(np.finfo(np.float32).max)
 History = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class _Turn:
+    speaker: Literal["question", "answer"]
+    text: str
 
 
 def fields(
@@ -58,17 +67,15 @@ def history_of(text: str) -> tuple[History, str]:
     Raises:
         BadRow: the text is not a JSON list of alternating questions and answers, or one is too long.
     """
-    entries = _parsed("history", text)
-    right = 'a list of {"speaker": "question" or "answer", "text": TEXT}, questions and answers in turn'
-    if not isinstance(entries, list) or len(entries) > 2 * MOST_ROUNDS:
-        raise BadRow(f"history is {shown(entries)}; it must be {right}, of at most {MOST_ROUNDS} rounds")
-    for number, entry in enumerate(entries):
+    turns = _parsed("history", text, tuple[_Turn, ...])
+    if len(turns) > 2 * MOST_ROUNDS:
+        raise BadRow(f"history has {len(turns):,} entries; it may have {MOST_ROUNDS} rounds")
+    for number, turn in enumerate(turns):
         speaker = ("question", "answer")[number % 2]
-        fits = isinstance(entry, dict) and entry.get("speaker") == speaker
-        if not fits or not isinstance(entry.get("text"), str):
-            raise BadRow(f"history[{number}] is {shown(entry)}; history must be {right}")
-        check_length(f"history[{number}]", entry["text"])
-    texts = [entry["text"] for entry in entries]
+        if turn.speaker != speaker:
+            raise BadRow(f"history[{number}].speaker must be {speaker!r}: questions and answers take turns")
+        check_length(f"history[{number}]", turn.text)
+    texts = [turn.text for turn in turns]
     rounds = tuple(zip(texts[::2], texts[1::2], strict=False))
     return rounds, texts[-1] if len(texts) % 2 else ""
 
@@ -81,14 +88,9 @@ def check_length(name: str, text: str) -> None:
 
 def image_of(text: str) -> NDArray[np.float32]:
     """f32[width]: the numbers of the field `img_features`; BadRow where it is not a list of numbers."""
-    values = _parsed("img_features", text)
-    if (
-        not isinstance(values, list)
-        or not 0 < len(values) <= MOST_NUMBERS
-        or not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    ):
-        right = f"a list of 1 to {MOST_NUMBERS:,} numbers"
-        raise BadRow(f"img_features is {shown(values)}; it must be {right}")
+    values = _parsed("img_features", text, tuple[float, ...])
+    if not 0 < len(values) <= MOST_NUMBERS:
+        raise BadRow(f"img_features has {len(values):,} numbers; it must be a list of 1 to {MOST_NUMBERS:,}")
     if not all(abs(value) < LARGEST for value in values):  # an integer may be too large for any float
         raise BadRow("img_features holds a number that is too large for 32 bits")
     return np.array(values, dtype=np.float32)
@@ -96,12 +98,15 @@ def image_of(text: str) -> NDArray[np.float32]:
 
 def check_settings(text: str) -> None:
     """BadRow where the field `generation_kwargs` is not a JSON object; its values have no effect here."""
-    if not isinstance(_parsed("generation_kwargs", text), dict):
-        raise BadRow(f"generation_kwargs is {shown(text)}; it must be a JSON object")
+    _parsed("generation_kwargs", text, Record)
 
 
-def _parsed(name: str, text: str) -> Any:
+def _parsed(name: str, text: str, hint: Any) -> Any:
     try:
-        return json_files.loads(text)
+        value = json_files.loads(text)
     except ValueError as error:
         raise BadRow(f"{name} is {shown(text)}; it must be JSON ({error})") from error
+    try:
+        return schema.check_of(hint, True)(value)
+    except ValueError as error:
+        raise BadRow(f"{name}{error}") from None

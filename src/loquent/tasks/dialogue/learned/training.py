@@ -6,24 +6,22 @@ answerer chooses one of the most frequent answers, the guesser predicts the feat
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from loquent.core.episode import Episode
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key
 from loquent.core.values import Record
-from loquent.errors import BadSetting, MissingExtra
+from loquent.errors import BadSetting
+from loquent.metrics.judges import layers
+from loquent.metrics.judges.layers import Examples, LayersSettings, Network
 from loquent.tasks.dialogue import rows
-from loquent.tasks.dialogue.learned import network, texts
-from loquent.tasks.dialogue.learned.network import Network
+from loquent.tasks.dialogue.learned import texts
 from loquent.tasks.dialogue.task import ANSWERER, JUDGE, Dialogue
 
-HIDDEN = 256
 Dialog = tuple[Record, tuple[tuple[str, str], ...]]  # the fields of a row, and rounds
 
 
@@ -80,12 +78,12 @@ def train_answerer(
         return np.stack([inputs for inputs, _ in pairs]), np.array([number for _, number in pairs])
 
     inputs, targets = examples(fit)
-    trained = Network.of(_fitted("MLPClassifier", inputs[targets >= 0], targets[targets >= 0], seed))
-    chosen = [known[i] for i in sorted(set(targets[targets >= 0].tolist()))]
-    inputs, targets = examples(held)
-    guessed = np.array([numbers[chosen[i]] for i in _choices(trained, inputs)])
-    figures = {"accuracy": float((guessed == targets).mean()), "known": float((targets >= 0).mean())}
-    network.save(folder, trained, {"role": ANSWERER, "answers": chosen, **figures})
+    training, held_out = Examples(inputs[targets >= 0], targets[targets >= 0]), Examples(*examples(held))
+    trained, history = _train(training, held_out, len(known), seed, ANSWERER)
+    guessed = trained(held_out.inputs).argmax(1)
+    right = held_out.targets
+    figures = {"accuracy": float((guessed == right).mean()), "known": float((right >= 0).mean())}
+    layers.save(folder, trained, {"role": ANSWERER, "answers": known, "figures": figures, "history": history})
     return figures
 
 
@@ -107,23 +105,22 @@ def train_guesser(
         for count in range(len(rounds) + 1):
             inputs.append(texts.known(fields["caption"], rounds[:count]))
             targets.append(task.image(fields))
-    trained = Network.of(_fitted("MLPRegressor", np.stack(inputs), np.stack(targets), seed))
-    guesses = trained(np.stack([texts.known(fields["caption"], rounds) for fields, rounds in held]))
-    images = np.stack([task.image(fields) for fields, _ in held])
-    figures = {"error": float(((guesses - images) ** 2).mean()), "variance": float(images.var(axis=0).mean())}
-    network.save(folder, trained, {"role": JUDGE, **figures})
+    guesses = np.stack([texts.known(fields["caption"], rounds) for fields, rounds in held])
+    images = np.stack([task.image(fields) for fields, _ in held]).astype(np.float32)
+    training, held_out = (
+        Examples(np.stack(inputs), np.stack(targets, dtype=np.float32)),
+        Examples(guesses, images),
+    )
+    trained, history = _train(training, held_out, images.shape[1], seed, JUDGE)
+    error = float(((trained(guesses) - images) ** 2).mean())
+    figures = {"error": error, "variance": float(images.var(axis=0).mean())}
+    layers.save(folder, trained, {"role": JUDGE, "figures": figures, "history": history})
     return figures
 
 
 def answer_number(trained: Network, inputs: np.ndarray) -> int:
     """The number of the answer with the highest output."""
-    return int(_choices(trained, inputs[None])[0])
-
-
-def _choices(trained: Network, inputs: np.ndarray) -> np.ndarray:
-    outputs = trained(inputs)
-    # scikit-learn gives two classes one output
-    return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+    return int(trained(inputs[None])[0].argmax())
 
 
 def _halves(dialogues: Sequence[Dialog]) -> tuple[Sequence[Dialog], Sequence[Dialog]]:
@@ -135,16 +132,8 @@ def _halves(dialogues: Sequence[Dialog]) -> tuple[Sequence[Dialog], Sequence[Dia
     return dialogues[:-held], dialogues[-held:]
 
 
-def _fitted(kind: str, inputs: np.ndarray, targets: np.ndarray, seed: int) -> Any:
-    try:
-        from sklearn import neural_network
-        from sklearn.exceptions import ConvergenceWarning
-    except ImportError as error:
-        raise MissingExtra("training an answerer or a guesser", "train") from error
-    key = Key(seed, ("dialogue", "learned", kind))
-    model = getattr(neural_network, kind)(
-        hidden_layer_sizes=(HIDDEN,), max_iter=40, batch_size=128, random_state=key.integer(31)
-    )
-    with borrowed(key), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the passes are bounded on purpose
-        return model.fit(inputs, targets)
+def _train(
+    training: Examples, held_out: Examples, outputs: int, seed: int, role: str
+) -> tuple[Network, list[dict[str, float]]]:
+    settings = LayersSettings(seed=seed)
+    return layers.train(training, held_out, outputs, settings, Key(seed, ("dialogue", "learned", role)))

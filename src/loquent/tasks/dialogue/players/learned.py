@@ -14,8 +14,9 @@ from loquent.core.agent import Question
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting
-from loquent.tasks.dialogue.learned import network, texts, training
-from loquent.tasks.dialogue.learned.network import Network
+from loquent.metrics.judges import layers
+from loquent.metrics.judges.layers import Network
+from loquent.tasks.dialogue.learned import texts, training
 from loquent.tasks.dialogue.players.seats import Player
 from loquent.tasks.dialogue.players.truthful import Judge, JudgeOptions
 from loquent.tasks.dialogue.state import State
@@ -48,10 +49,13 @@ class Answerer(Player):
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
         folder = Path(self.options.path).expanduser()
-        self.network, note = network.load(folder, ANSWERER)
+        self.network, note = layers.load(folder, ANSWERER)
         answers = note.get("answers")
         if not isinstance(answers, list) or not all(isinstance(text, str) for text in answers):
-            raise BadSetting(f"{folder}: its answers are {answers!r:.80}; {network.ADVICE}")
+            raise BadSetting(f"{folder}: its answers are {answers!r:.80}; {layers.ADVICE}")
+        if len(answers) != self.network.shape[1]:
+            problem = f"{len(answers)} answers and {self.network.shape[1]} outputs of its network"
+            raise BadSetting(f"{folder}: it has {problem}; {layers.ADVICE}")
         self.answers: list[str] = answers
 
     def text(self, question: Question, state: State) -> str:
@@ -70,7 +74,7 @@ class LearnedJudge(Judge):
 
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
-        self.network, _ = network.load(Path(self.options.path).expanduser(), JUDGE)
+        self.network, _ = layers.load(Path(self.options.path).expanduser(), JUDGE)
 
     def guess(self, caption: str, history: Sequence[tuple[str, str]]) -> NDArray[np.floating]:
         """f32[width]: the network's prediction."""

@@ -7,12 +7,14 @@ lists. v0.5, as ILQL's release uses it, is a list of dialogues with a `caption` 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import is_number, shown
+from loquent.core.guards.json_files import shown
 from loquent.core.guards.opening import whole
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -25,6 +27,36 @@ CANDIDATES = re.compile(rb'"answer_options"\s*:\s*\[[0-9,\s]*\]')
 MOST_BYTES = 1 << 31
 PROGRESS = "_rank_reward_cache1.json"  # the ending of files with recorded progress
 NAMES = {"train": ("train",), "validation": ("val", "validation"), "test": ("test",)}
+
+
+@dataclass(frozen=True)
+class _Round:
+    """The texts of a round or their numbers; the last round of the published test file has no answer."""
+
+    question: str | int | None = None
+    answer: str | int | None = None
+
+
+@dataclass(frozen=True)
+class _Dialogue:
+    caption: str
+    dialog: tuple[_Round, ...]
+    image_id: int | str | None = None
+
+
+@dataclass(frozen=True)
+class _Data:
+    dialogs: tuple[_Dialogue, ...]
+    questions: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _File:
+    data: _Data
+
+
+FORM = schema.check_of(tuple[_Dialogue, ...] | _File, True)  # of v0.5 and of v1.0
 
 
 def splits(path: Path, progress: str = "") -> Splits:
@@ -49,19 +81,13 @@ def read(path: Path) -> list[dict[str, Any]]:
         value = json_files.loads(CANDIDATES.sub(b'"answer_options":0', _bytes(path)))
     except ValueError as error:
         raise BadRow(f"this file cannot be read as JSON ({error})", file=path) from error
-    data = value.get("data") if isinstance(value, Mapping) else None
-    dialogs = data.get("dialogs") if isinstance(data, Mapping) else value
-    if not isinstance(dialogs, list):
-        raise BadRow(
-            f"this file holds {shown(value)}; it must hold a list of dialogues, or data.dialogs", file=path
-        )
-    questions, answers = (
-        data.get(name) if isinstance(data, Mapping) else None for name in ("questions", "answers")
-    )
-    for name, texts in (("questions", questions), ("answers", answers)):
-        if texts is not None and not isinstance(texts, list):
-            raise BadRow(f"data.{name} is {shown(texts)}; it must be a list of texts", file=path)
-    return [_dialogue(path, number, item, questions, answers) for number, item in enumerate(dialogs)]
+    try:
+        content = FORM(value)
+    except ValueError as error:
+        place = "dialogues" if isinstance(value, list) else ""
+        raise BadRow(schema.named(error, place), file=path) from error
+    data = content.data if isinstance(content, _File) else _Data(content)
+    return [_dialogue(path, number, one, data) for number, one in enumerate(data.dialogs)]
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -115,44 +141,32 @@ def recorded_progress(folder: Path, split: str, count: int) -> list[tuple[float,
     if not isinstance(values, list) or len(values) != count:
         has = len(values) if isinstance(values, list) else shown(values)
         raise BadSetting(f"{file}: it has {has} entries; it must have one for each of {count:,} dialogues")
-    for number, entry in enumerate(values):
-        if not _is_progress(entry):
-            what = f"entry {number} is {shown(entry)}"
+    try:
+        found: tuple[tuple[float, ...], ...] = schema.check_of(tuple[tuple[float, ...], ...])(values)
+    except ValueError as error:
+        raise BadRow(f"entries{error}", file=file) from error
+    for number, entry in enumerate(found):
+        if len(entry) != TURNS + 1:
+            what = f"entries[{number}] has {len(entry)} numbers"
             raise BadRow(f"{what}; it must be a list of {TURNS + 1} finite numbers", file=file)
-    return [tuple(map(float, entry)) for entry in values]
+    return [tuple(map(float, entry)) for entry in found]
 
 
-def _is_progress(entry: Any) -> bool:
-    return isinstance(entry, list) and len(entry) == TURNS + 1 and all(is_number(value) for value in entry)
-
-
-def _dialogue(
-    path: Path, number: int, item: Any, questions: Sequence[Any] | None, answers: Sequence[Any] | None
-) -> dict[str, Any]:
-    place = f"dialogue {number}"
-    if not isinstance(item, Mapping) or not isinstance(item.get("caption"), str):
-        raise BadRow(f"{place} is {shown(item)}; it must be an object with a caption", file=path)
-    rounds = item.get("dialog")
-    if not isinstance(rounds, list) or not all(isinstance(entry, Mapping) for entry in rounds):
-        raise BadRow(f"{place}: dialog is {shown(rounds)}; it must be a list of rounds", file=path)
+def _dialogue(path: Path, number: int, one: _Dialogue, data: _Data) -> dict[str, Any]:
     pairs = []
-    for turn, entry in enumerate(rounds):
-        if "answer" not in entry:  # the last round of the published test file
+    for turn, entry in enumerate(one.dialog):
+        if entry.answer is None:
             continue
-        where = f"{place}, round {turn}"
-        question = _text(path, where, "question", entry.get("question"), questions)
-        question = question.strip()
+        where = f"dialogue {number}, round {turn}"
+        question = _text(path, where, "question", entry.question, data.questions).strip()
         question = question if question.endswith("?") else f"{question}?"
-        pairs.append((question, _text(path, where, "answer", entry["answer"], answers)))
-    id = item.get("image_id")
-    if id is not None and type(id) not in (int, str):
-        raise BadRow(f"{place}: image_id is {shown(id)}; it must be a number or a text", file=path)
-    return {"caption": item["caption"].strip(), "image_id": id, "dialog": tuple(pairs)}
+        pairs.append((question, _text(path, where, "answer", entry.answer, data.answers)))
+    return {"caption": one.caption.strip(), "image_id": one.image_id, "dialog": tuple(pairs)}
 
 
-def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[Any] | None) -> str:
+def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[str]) -> str:
     """The text of a question or an answer as the file has it: itself, or its number in the file's list."""
-    if pool is not None and type(value) is int and 0 <= value < len(pool):
+    if isinstance(value, int) and 0 <= value < len(pool):
         value = pool[value]
     if not isinstance(value, str) or not value.strip():
         raise BadRow(

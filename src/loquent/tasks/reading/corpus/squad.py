@@ -7,13 +7,14 @@ have a `text` and an `answer_start` in characters.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import MOST_BYTES, shown
+from loquent.core.guards.json_files import MOST_BYTES
 from loquent.core.guards.opening import whole
 from loquent.core.settings import Remark
 from loquent.data.annotated import placed
@@ -38,6 +39,29 @@ class Official:
 
 
 OFFICIAL = Official()
+
+
+@dataclass(frozen=True)
+class _Question:
+    question: str
+    answers: tuple[Any, ...]  # checked with their places in the paragraph by `rows.check`
+    id: str | int | None = None
+
+
+@dataclass(frozen=True)
+class _Paragraph:
+    context: str
+    qas: tuple[_Question, ...]
+
+
+@dataclass(frozen=True)
+class _Article:
+    paragraphs: tuple[_Paragraph, ...]
+
+
+@dataclass(frozen=True)
+class _File:
+    data: tuple[_Article, ...]
 
 
 def splits(path: Path, official: Official = OFFICIAL) -> dict[str, list[Item]]:
@@ -101,23 +125,19 @@ def read(path: Path) -> list[Item]:
     except ValueError as error:
         line = getattr(error, "line", None) or None
         raise BadRow(f"this file cannot be read as JSON ({error})", file=path, line=line) from error
+    try:
+        file = schema.read(_File, value, extra=True)
+    except ValueError as error:
+        raise BadRow(f"this file has another form: {error}", file=path) from error
     items: list[Item] = []
     unanswered = 0
-    for article, place, paragraph in _paragraphs(path, value):
-        context = paragraph.get("context")
-        for number, question in enumerate(_list(path, place, paragraph, "qas")):
-            where = f"{place}.qas[{number}]"
-            if not isinstance(question, Mapping):
-                raise BadRow(f"{where} is {shown(question)}; it must be an object with a question", file=path)
-            answers = _list(path, where, question, "answers")
-            if not answers:
-                unanswered += 1
-                continue
-            id = question.get("id")
-            if id is None:
-                id = f"{path.name.split('.')[0]}-{len(items)}"
-            fields = {"context": context, "question": question.get("question"), "answers": answers}
-            items.append(Item(where, str(id), article, fields))
+    for article, place, context, asked in _questions(file):
+        if not asked.answers:
+            unanswered += 1
+            continue
+        id = f"{path.name.split('.')[0]}-{len(items)}" if asked.id is None else str(asked.id)
+        fields = {"context": context, "question": asked.question, "answers": asked.answers}
+        items.append(Item(place, id, article, fields))
     if unanswered:
         what = f"{path}: {unanswered:,} questions without an answer are left out"
         warnings.warn(f"{what}; {len(items):,} questions stay", Remark, stacklevel=2)
@@ -126,26 +146,12 @@ def read(path: Path) -> list[Item]:
     return items
 
 
-def _paragraphs(path: Path, value: Any) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """(number of the article, place, paragraph) of each paragraph."""
-    if not isinstance(value, Mapping):
-        raise BadRow(f"the file holds {shown(value)}; it must hold an object with `data`", file=path)
-    for number, article in enumerate(_list(path, "the file", value, "data")):
-        place = f"data[{number}]"
-        if not isinstance(article, Mapping):
-            raise BadRow(f"{place} is {shown(article)}; it must be an object with paragraphs", file=path)
-        for i, paragraph in enumerate(_list(path, place, article, "paragraphs")):
-            if not isinstance(paragraph, Mapping) or not isinstance(paragraph.get("context"), str):
-                what = f"{place}.paragraphs[{i}] is {shown(paragraph)}"
-                raise BadRow(f"{what}; it must be an object with a text `context` and `qas`", file=path)
-            yield number, f"{place}.paragraphs[{i}]", paragraph
-
-
-def _list(path: Path, place: str, holder: Mapping[str, Any], name: str) -> list[Any]:
-    value = holder.get(name)
-    if not isinstance(value, list):
-        raise BadRow(f"{place}: {name} is {shown(value)}; it must be a list", file=path)
-    return value
+def _questions(file: _File) -> Iterator[tuple[int, str, str, _Question]]:
+    """(number of the article, place, text of the paragraph, question) of each question."""
+    for i, article in enumerate(file.data):
+        for j, paragraph in enumerate(article.paragraphs):
+            for k, question in enumerate(paragraph.qas):
+                yield i, f"data[{i}].paragraphs[{j}].qas[{k}]", paragraph.context, question
 
 
 def _by_paragraph(items: list[Item]) -> dict[str, list[Item]]:

@@ -1,0 +1,1 @@
+"""Small trained models: classifiers, reward models, answerers and guessers, by one trainer."""

@@ -1,0 +1,1 @@
+"""Reward models: networks that score texts as raters prefer them."""
