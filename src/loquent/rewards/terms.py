@@ -72,9 +72,21 @@ class Term:
                 f"{self._culprit(samples)}"
             ) from error
         scores = numbers(self._chosen(measured), samples.rows, self.name)
-        return [
-            None if i in measured.unjudged else score for i, score in enumerate(scores)
-        ], measured.unjudged
+        unjudged = self._unjudged(measured, len(samples))
+        return [None if i in unjudged else score for i, score in enumerate(scores)], unjudged
+
+    def _unjudged(self, measured: Measured, count: int) -> frozenset[int]:
+        try:
+            unjudged = frozenset(measured.unjudged)
+        except TypeError:
+            unjudged = frozenset({-1})
+        if not unjudged <= frozenset(range(count)) or (unjudged and not self.fallible):
+            raise BadReward(
+                f"reward {self.name!r}: its metric returned unjudged = {shown(measured.unjudged)} for "
+                f"{count} samples; it must hold numbers of samples, and the metric must declare "
+                "fallible = True"
+            )
+        return unjudged
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
