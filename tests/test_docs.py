@@ -178,17 +178,17 @@ def test_the_keys_of_deep_q_learning_are_on_the_page():
 
     page = (HERE / "docs" / "logged.md").read_text()
     keys = turn_dqn.LOGGED
-    assert [key for key, (unit, why) in keys.items() if f"| `{key}` | {unit} | {why} |" not in page] == []
+    assert [key for key, (unit, why, _) in keys.items() if f"| `{key}` | {unit} | {why} |" not in page] == []
 
 
 def test_every_logged_key_is_defined_on_its_page():
     page = (HERE / "docs" / "logged.md").read_text()
     lines = {
         key: f"| `{key}` | {unit} | {meaning.replace('|', chr(92) + '|')} |"
-        for key, (unit, meaning) in logged().items()
+        for key, (unit, meaning, _) in logged().items()
     }
     assert [key for key, line in lines.items() if line not in page] == []
-    turns = (f"| `{key}` | {unit} | {meaning} |" for key, (unit, meaning) in turn_ppo_keys())
+    turns = (f"| `{key}` | {unit} | {meaning} |" for key, (unit, meaning, _) in turn_ppo_keys())
     assert [line for line in turns if line.replace("|r_t - 1|", r"\|r_t - 1\|") not in page] == []
     assert "| `policy/forgotten` |" not in page, "it can fail"
 

@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def modules(house):
     return found
 
 
+@cache
 def imports(house):
     """Module -> the modules of the package that it imports anywhere: inside functions and under TYPE_CHECKING
     too.
@@ -247,14 +249,6 @@ def test_one_function_shortens_values_for_errors():
 CONTRACTS = ("core/agent.py", "core/algorithm.py", "core/metric.py", "core/task.py")
 PROTOCOLS = ("core/rollout/*.py", "adapters/*.py")  # rooms whose protocols are contracts too
 LOOKED_UP = {
-    ("core/metric.py", "keys"),  # `traits`: a metric may leave these out, and every reader asks `traits`
-    ("core/metric.py", "directions"),
-    ("core/metric.py", "fallible"),
-    ("core/metric.py", "range"),
-    ("core/metric.py", "ranges"),
-    ("core/metric.py", "together"),
-    ("core/metric.py", "corpus_only"),
-    ("core/metric.py", "reads"),
     ("core/options.py", "Options"),  # `options_of`: a factory may be any function
     ("cli/commands/weights.py", "spec"),  # a task's class has a spec where no option changes it
 }

@@ -102,7 +102,11 @@ def test_only_shows_no_claim_and_no_note_on_tasks_that_are_left_out():
 
 def test_curves_of_shares_end_at_1_in_files_too(small):
     drawing = Drawing(title="f", cells=("ppo",), key="rollout/success")
-    assert results._ends(drawing, {"ppo": [Point(1.0, 0.9, 0.7, 1.1, 2)]}) == (0.0, 1.0)
+    plan = SimpleNamespace(cells={"ppo": {0: "run"}})
+    outcomes = {"run": Outcome("run", evaluation={"values": {"s": 0.5}, "ranges": {"s": [-1.0, 1.0]}})}
+    lines = {"ppo": [Point(1.0, 0.9, 0.7, 1.1, 2)]}
+    assert results._ends(drawing, lines, plan, outcomes) == (0.0, 1.0)
+    assert results._ends(replace(drawing, key="evaluation/s"), lines, plan, outcomes) == (-1.0, 1.0)
     shown = collected(replace(small, figures=(drawing,)))
     shown = replace(shown, curves={"f": {"ppo": (Point(1.0, 0.9, 0.7, 1.1, 2),)}}, ends={"f": (0.0, 1.0)})
     assert exports.curves_csv(shown).splitlines()[1].endswith(",0.9,0.7,1.0,2")

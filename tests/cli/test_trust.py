@@ -462,9 +462,11 @@ def test_an_agent_is_looked_at_too(place, agent, capsys):
     assert "which is not an agent" in (said := capsys.readouterr().err) or "makes no agent" in said
 
 
-def test_scores_of_a_rewards_function_are_refused_in_words(place, capsys):
+def test_a_function_is_scored_if_its_parameters_say_what_it_reads(place, capsys):
     (place.here / "said.txt").write_text("a text\n")
-    assert cli.main(["score", "--metrics", f"{place.module}:brief", "said.txt"]) == 2
+    assert cli.main(["score", "--metrics", f"{place.module}:brief", "said.txt"]) == 0
+    assert "brief  -6 " in capsys.readouterr().out
+    assert cli.main(["score", "--metrics", f"{place.module}:strict", "said.txt"]) == 2
     assert "makes no metric" in capsys.readouterr().err
 
 

@@ -30,7 +30,11 @@ from typing import Any
 
 from loquent.bench import suite
 from loquent.bench.schema import published
-from loquent.report.ceiling import limits
+from loquent.core.metric import SHARES, range_of
+from loquent.metrics.diversity.diversity import Diversity
+from loquent.metrics.making import declared_range
+from loquent.report.ranges import limits
+from loquent.tasks.comments.task import Comments
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -192,7 +196,20 @@ def column_limits(source: str) -> dict[str, tuple[float, float]]:
     whole = [node for node in lines(f"{file} {line}") if isinstance(node, dict)]
     names = {node.get("suite", file.removesuffix(".jsonl")) for node in whole} & set(suite.names())
     columns = {name: column for one in names for name, column in suite.load(one).columns.items()}
-    return {name: limits(column.metric, ()) for name, column in columns.items()}
+    return {name: column_range(column) for name, column in columns.items()}
+
+
+def column_range(column: Any) -> tuple[float, float]:
+    """The range of a column; the results on the pages are older than evaluations with ranges."""
+    metric = column.metric
+    if column.logged:
+        return limits(metric, ())
+    if metric.startswith("ranking/"):
+        return SHARES
+    if metric.startswith("diversity/"):
+        return range_of(Diversity(), metric)
+    own: Any = Comments().spec.ranges.get(metric)
+    return own or declared_range(metric)
 
 
 def cut(node: Any, ranges: dict[str, tuple[float, float]], column: str = "") -> Any:

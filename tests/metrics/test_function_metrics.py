@@ -1,19 +1,26 @@
 """Metrics made of functions: of texts and of whole episodes, as metrics and as rewards."""
 
+import math
 import sys
 
 import pytest
 
+from loquent.core import registry
 from loquent.core.episode import Episode, Turn
-from loquent.core.metric import Context, Samples, traits
-from loquent.core.task import Row
+from loquent.core.metric import EVERYTHING, Context, Samples, range_of, traits
+from loquent.core.task import Row, TaskSpec
 from loquent.core.values import Record
-from loquent.errors import BadSetting
+from loquent.data.outcomes import columns
+from loquent.errors import BadSetting, BrokenMetric
 from loquent.metrics import scoring
 from loquent.metrics.function import metric
 from loquent.metrics.making import make
 from loquent.rewards import compose
 from loquent.rewards.cache import Cached
+from loquent.rewards.counting import is_reward
+from loquent.rewards.quantities import rewarded
+from loquent.training.evaluate import scores
+from loquent.training.metrics import build_metrics
 
 CODE = """
 from loquent.metrics.function import metric
@@ -29,20 +36,59 @@ def turns(samples):
 def plain(samples):
     return [1.0] * len(samples)
 
+NUMBER = 3
+
+def batch(texts):
+    return [2.0] * len(texts)
+
 def factory(context, scale=1.0):
     return words
 
 def one(context):
     return 3
 """
-ROWS = {"r": Row("r")}
+BY_NAME = """
+from loquent.metrics.function import metric
+
+def polite(answer):
+    return "please" in answer
+
+def copied(answer, references, prompt, row):
+    assert row["references"] == references
+    return None if not answer else (answer in references) - 0.5 * (answer in prompt)
+
+@metric(range=(0.0, 1.0))
+def short(turn, episode):
+    assert turn in episode.turns
+    return 1 / len(turn.text.split()) if turn.text else None
+
+@metric(range=(-2.0, 1.0), higher_is_better=False)
+def rule(episode, least=2):
+    count = len(episode.answers())
+    return {"many": min(count - least, 1), "few": -2.0 if count < 2 else None}
+
+def both(turn):
+    return {"words": len(turn.text.split()), "asked": float("?" in turn.text)}
+
+def wrong(answer, number):
+    return 0.0
+
+def odd(answer):
+    return {"nan": float("nan"), "text": "no", "raw": {"raw": 1.0}, "slash": {"a/b": 1.0}}.get(answer)
+
+def boom(answer):
+    return 1 / len(answer)
+"""
+ROWS = {"r": Row("r", Record(references=("b", "c")))}
 
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     (tmp_path / "own_functions.py").write_text(CODE)
+    (tmp_path / "by_name.py").write_text(BY_NAME)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    monkeypatch.delitem(sys.modules, "own_functions", raising=False)
+    for name in ("own_functions", "by_name"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     return "own_functions"
 
 
@@ -58,17 +104,25 @@ def test_a_decorated_function_is_a_metric(module):
     assert make(f"{module}:factory", Context(), {"scale": 2.0}) is words
     with pytest.raises(BadSetting, match="own_functions:words is a function, which takes no option scale"):
         make(f"{module}:words", Context(), {"scale": 2})
-    for name in ("plain", "one"):
+    for name in ("NUMBER", "one", "batch"):
         with pytest.raises(BadSetting, match="no metric"):
             make(f"{module}:{name}", Context(), {})
+    plain = make(f"{module}:plain", Context(), {})
+    assert (plain.name, plain.higher_is_better, plain(Samples(["a"])).corpus) == (
+        "plain",
+        True,
+        {"plain": 1.0},
+    )
 
 
 def test_it_is_a_reward_and_may_read_the_whole_episode(module):
-    settings = {name: {"of": f"{module}:{name}", "weight": 2.0} for name in ("words", "turns", "plain")}
+    settings = {
+        name: {"of": f"{module}:{name}", "weight": 2.0} for name in ("words", "turns", "plain", "batch")
+    }
     terms, weights = compose.build(settings, Context())
     [scored] = compose.apply(terms, [episode("one", "two words")], ROWS)
-    assert scored.turns[-1].rewards == Record(words=2.0, turns=2.0, plain=1.0)
-    assert scored.total(weights) == 10.0
+    assert scored.turns[-1].rewards == Record(words=2.0, turns=2.0, plain=1.0, batch=2.0)
+    assert scored.total(weights) == 14.0
     assert traits(terms[1].metric).reads == "episode"
     assert not isinstance(terms[1].metric, Cached)
     with pytest.raises(BadSetting, match="cannot score parts of an answer: it reads whole episodes"):
@@ -89,3 +143,128 @@ def test_samples_are_taken_and_immutable():
     assert Samples(["a"]).take([]) == Samples([])
     length = metric(name="length")(lambda samples: [float(len(text)) for text in samples.predictions])
     assert length(samples).samples == {"length": [1.0, 1.0]}
+
+
+def scored(settings, *episodes):
+    terms, weights = compose.build(settings, Context())
+    return compose.apply(terms, episodes, ROWS), weights
+
+
+def evaluated(name, *episodes, as_name=""):
+    of = Record(of=f"by_name:{name}") if as_name else Record()
+    metrics = build_metrics(Record({as_name or f"by_name:{name}": of}), Context())
+    return scores(metrics, episodes, ROWS)
+
+
+def test_a_function_reads_what_its_parameters_name(module):
+    settings = {"by_name:polite": 2.0, "by_name:copied": 1.0, "x": {"of": "by_name:polite", "weight": -1.0}}
+    [first, second, silent], weights = scored(settings, episode("b"), episode("go", "p please"), episode(""))
+    assert first.rewards == Record({"by_name:polite": 0.0, "by_name:copied": 1.0, "x": 0.0})
+    assert second.rewards == Record({"by_name:polite": 1.0, "by_name:copied": 0.0, "x": 1.0})
+    assert second.total(weights) == 1.0
+    assert "by_name:copied" not in silent.rewards, "None adds no reward"
+    assert evaluated("copied", episode("p"), episode("b"), episode("")).samples == {
+        "copied": [-0.5, 1.0, None]
+    }
+    texts = Samples(["please"], rows=[Row("r")])
+    assert scoring.score({"polite": make("by_name:polite", Context(), {})}, texts).corpus == {"polite": 1.0}
+
+
+def test_a_score_of_a_turn_is_the_reward_of_that_turn(module):
+    settings = {"short": {"of": "by_name:short", "weight": 0.5, "clip": [0.0, 0.4]}, "by_name:both": 1.0}
+    played = episode("a b c d", "", "one")
+    [found], weights = scored(settings, played)
+    answers = [turn.rewards for turn in found.answers()]
+    assert answers == [
+        Record({"short": 0.25, "short/raw": 0.25, "by_name:both": 4.0, "by_name:both/words": 4.0,
+            "by_name:both/asked": 0.0}),
+        Record({"by_name:both": 0.0, "by_name:both/words": 0.0, "by_name:both/asked": 0.0}),
+        Record({"short": 0.4, "short/raw": 1.0, "by_name:both": 1.0, "by_name:both/words": 1.0,
+            "by_name:both/asked": 0.0}),
+    ]  # fmt: skip
+    assert found.total(weights) == 0.5 * 0.65 + 5.0
+    assert compose.apply(compose.build(settings, Context())[0], [found], ROWS) == [found]
+    measured = evaluated("short", played, episode("", ""), episode("x"))
+    assert measured.samples == {"short": [1.25, None, 1.0]}, "the sum over the answers, as in the return"
+    assert measured.corpus == {"short": 1.125, "scored/short": 2 / 3}
+    assert range_of(make("by_name:short", Context(), {}), "short") == (0.0, math.inf)
+
+
+def test_named_parts_add_up_and_stand_beside_the_score(module):
+    [two, one], weights = scored(
+        {"rule": {"of": "by_name:rule", "weight": 3.0}}, episode("a", "b"), episode("a")
+    )
+    assert two.turns[-1].rewards == Record({"rule": 0.0, "rule/many": 0.0})
+    assert one.turns[-1].rewards == Record({"rule": -3.0, "rule/many": -1.0, "rule/few": -2.0})
+    assert one.total(weights) == -9.0, "parts have no weight"
+    values = columns([two, one], TaskSpec(id="t"), weights)
+    assert (values["return"], values["reward/rule/many"], values["reward/rule/few"]) == (
+        [0.0, -9.0], [0.0, -1.0], [0.0, -2.0],
+    )  # fmt: skip
+    assert {name for name in one.rewards if is_reward(name, one.rewards)} == {"rule"}
+    [part], _ = scored({"few": {"of": "by_name:rule", "key": "rule/few"}}, episode("a"))
+    assert part.rewards == Record(few=-2.0)
+
+
+def test_a_metric_of_an_episode_has_its_parts_under_its_name(module):
+    for name, prefix in (("", ""), ("mine", "mine/")):
+        found = evaluated("rule", episode("a", "b"), episode("a"), as_name=name)
+        assert found.corpus[f"{prefix}rule"] == -1.5
+        assert found.samples[f"{prefix}rule/few"] == [None, -2.0]
+    own = make("by_name:rule", Context(), {})
+    assert (own.higher_is_better, traits(own).reads) == (False, "episode")
+    assert (range_of(own, "rule"), range_of(own, "rule/few")) == ((-2.0, 1.0), EVERYTHING)
+    terms, _ = compose.build({"by_name:rule": 1.0}, Context())
+    settings, values = {"by_name:rule": {}}, ["return", "rule", "rule/few", "ruler"]
+    assert rewarded({"by_name:rule": 1.0}, terms, settings, [own], values) == ["rule", "rule/few"]
+
+
+@pytest.mark.parametrize("answer", ["nan", "text", "raw", "slash"])
+def test_a_wrong_score_names_the_function_the_row_and_the_value(module, answer):
+    says = rf"odd, on row 'r', whose answer is '{answer}': it returned .*; it must return a finite number"
+    for run in (
+        lambda: scored({"by_name:odd": 1.0}, episode(answer)),
+        lambda: evaluated("odd", episode(answer)),
+    ):
+        with pytest.raises(BrokenMetric, match=says):
+            run()
+
+
+def test_an_error_in_a_function_has_its_place_and_its_row(module):
+    for run in (lambda: scored({"by_name:boom": 1.0}, episode("")), lambda: evaluated("boom", episode(""))):
+        with pytest.raises(
+            BrokenMetric, match=r"by_name.py:\d+: boom, on row 'r'.*: it raised ZeroDivisionError"
+        ):
+            run()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"of": "by_name:wrong"},
+            "the function wrong takes 'number', which no sample has; a function of one",
+        ),
+        ({"of": "by_name:short", "place": "token"}, "cannot score parts of an answer: it scores each answer"),
+        ({"of": "by_name:short", "potential": True}, "it scores each answer of an episode"),
+        ({"of": "by_name:short", "normalization": "batch"}, "leave out normalization"),
+        ({"of": "by_name:rule", "place": "sentence"}, "it reads whole episodes"),
+    ],
+)
+def test_what_a_function_cannot_do_as_a_reward_is_said(module, options, says):
+    with pytest.raises(BadSetting, match=says):
+        compose.build({"x": options}, Context())
+
+
+def test_texts_alone_have_no_turns(module):
+    with pytest.raises(BadSetting, match="short reads turns, and these are texts"):
+        scoring.score({"short": make("by_name:short", Context(), {})}, Samples(["a"], rows=[Row("r")]))
+
+
+@pytest.mark.parametrize("name", ["polite", "rule"])
+def test_a_function_is_registered_as_it_is(module, name, monkeypatch):
+    for kind in ("metric", "reward"):
+        monkeypatch.setitem(registry._names[kind], f"own_{name}", f"by_name:{name}")
+    [found], _ = scored({f"own_{name}": 1.0}, episode("please"))
+    assert found.rewards[f"own_{name}"] == {"polite": 1.0, "rule": -3.0}[name]
+    assert make(f"own_{name}", Context(), {}).name == name

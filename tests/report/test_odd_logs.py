@@ -109,6 +109,9 @@ EVALUATIONS = {
     "a split that is none": (("split", None, None), "split is null"),
     "a direction that is none": (("higher_is_better", "return", "up"), "higher_is_better is"),
     "an owner that is none": (("owners", None, {"return": 1}), "owners is"),
+    "a range that is none": (("ranges", None, {"return": [0]}), "ranges is"),
+    "an end that is none": (("ranges", None, {"return": [0, "1"]}), "ranges is"),
+    "rewarded values that are none": (("rewarded", None, [1]), "rewarded is"),
 }
 
 

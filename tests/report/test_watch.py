@@ -3,6 +3,7 @@ page says.
 """
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -111,96 +112,55 @@ def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
     )
 
 
-CONFIG = {
-    "rewards": {
-        "sentiment": 1.0,
-        "same": {"of": "watch", "key": "watch/overlap", "weight": 0.5},
-        "small": {"of": "judge", "weight": 1.0, "label": 2},
-    },
-    "metrics": {
-        "sentiment": {},
-        "judge": {},
-        "watch": {},
-        "again": {"of": "sentiment"},
-        "other": {"of": "sentiment", "include_prompt": False},
-    },
-}
+EVALUATION = {
+    "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
+    "higher_is_better": {"return": True, "watch/distinct_2": True, "perplexity": False, "watch/words": None},
+    "rewarded": [],
+}  # fmt: skip
+METRICS = {"meteor": {}, "perplexity": {"stride": 8}, "a-b": {"of": "watch"}, "a": {"of": "rouge"}}
 
 
-def test_what_is_outside_the_reward():
-    keys = [
-        "evaluation/return", "evaluation/reward/sentiment", "evaluation/sentiment/positive",
-        "evaluation/judge/positive", "evaluation/watch/overlap",
-        "evaluation/watch/repetition", "evaluation/again/sentiment/positive",
-        "evaluation/other/sentiment/positive", "kl/reference",
-    ]  # fmt: skip
-    assert watch.outside(CONFIG, keys) == [
-        "evaluation/judge/positive", "evaluation/watch/repetition", "evaluation/other/sentiment/positive",
-    ]  # fmt: skip
+def group(metrics=METRICS, **evaluation):
+    """A group of one run, which the watch reads the recipe and the evaluation of."""
+    run = SimpleNamespace(config={"rewards": {"lexicon": 1.0}, "metrics": metrics}, evaluation=evaluation)
+    return SimpleNamespace(runs=(run,))
 
 
-@pytest.mark.parametrize(
-    ("rewards", "metrics", "key"),
-    [
-        ({"x": {"of": "repetition", "weight": 1.0, "n": 3}}, {"watch": {}}, "watch/repetition"),
-        ({"repetition": 1.0}, {"repetition_rate": {}}, "repetition_rate"),
-        ({"repetition_rate": {"weight": -1.0, "n": 3}}, {"watch": {}}, "watch/repetition"),
-        ({"copying": 1.0}, {"mine": {"of": "watch"}}, "mine/watch/copied"),
-        ({"x": {"of": "watch", "key": "watch/copied"}}, {"watch": {}}, "watch/copied"),
-        ({"missing_concepts": 1.0}, {"concept_coverage": {"source": "row"}}, "concept_coverage"),
-        ({"sentiment": {"include_prompt": True}}, {"sentiment": {}}, "sentiment/positive"),
-        ({"bert_score": {"path": "m", "device": "cpu"}}, {"bert_score": {"path": "m"}}, "bert_score"),
-    ],
-)
-def test_what_is_rewarded_is_inside_under_any_name_and_with_defaults_spelled_out(rewards, metrics, key):
-    keys = [f"evaluation/{key}"]
-    assert watch.outside({"rewards": rewards, "metrics": metrics}, keys) == []
-    assert watch.outside({"rewards": {"lexicon": 1.0}, "metrics": metrics}, keys) == keys, (
-        "beside another reward it is a witness"
-    )
-
-
-@pytest.mark.parametrize(
-    ("rewards", "metrics", "key"),
-    [
-        ({"repetition": {"n": 2}}, {"watch": {}}, "watch/repetition"),
-        ({"copying": 1.0}, {"watch": {}}, "watch/repetition"),
-        ({"missing_concepts": {"concepts": ["dog"]}}, {"concept_coverage": {}}, "concept_coverage"),
-        ({"missing_concepts": 1.0}, {"concept_coverage": {"source": "prompt"}}, "concept_coverage"),
-        ({"sentiment": {"include_prompt": False}}, {"sentiment": {}}, "sentiment/positive"),
-        ({"repetition": {"n": 2}}, {"nothing_known": {}}, "nothing_known"),
-    ],
-)
-def test_another_quantity_is_outside(rewards, metrics, key):
-    assert watch.outside({"rewards": rewards, "metrics": metrics}, [f"evaluation/{key}"]) == [
-        f"evaluation/{key}"
-    ]
-
-
-@pytest.mark.parametrize("told", [True, False])
-def test_a_metric_whose_key_is_not_its_name_is_a_witness(told):
-    config = {
-        "rewards": {"lexicon": 1.0},
-        "metrics": {"meteor": {}, "perplexity": {"stride": 8}, "a-b": {"of": "watch"}, "a": {"of": "rouge"}},
-    }
-    keys = [
-        "evaluation/meteor-exact-stem",
-        "evaluation/perplexity-strided",
-        "evaluation/a-b/watch/same",
-        "evaluation/a/rouge-legacy/rouge1",
-    ]
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_is_outside_the_reward_is_recorded_and_belongs_to_a_metric(recorded):
     owners = {
         "meteor-exact-stem": "meteor",
         "perplexity-strided": "perplexity",
         "a-b/watch/same": "a-b",
         "a/rouge-legacy/rouge1": "a",
     }
-    assert watch.outside(config, [*keys, "evaluation/return"], owners if told else {}) == keys
-    rewarded = {**config, "rewards": {"meteor": 1.0, "x": {"of": "watch", "key": "watch/same"}}}
-    assert watch.outside(rewarded, keys, owners if told else {}) == [keys[1], keys[3]]
+    keys = [f"evaluation/{key}" for key in owners]
+    others = ["evaluation/return", "evaluation/reward/sentiment", "kl/reference"]
+    told = {"owners": owners} if recorded else {}
+    assert watch.outside(group(**told), [*keys, *others]) == keys
+    inside = ["meteor-exact-stem", "a-b/watch/same"]
+    assert watch.outside(group(**told, rewarded=inside), keys) == [keys[1], keys[3]]
 
 
-def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6):
+@pytest.mark.parametrize(("top", "saturated"), [([None, 1.0], True), ([0.0, None], False), (None, False)])
+def test_a_saturated_return_is_known_by_the_recorded_range(tmp_path, top, saturated):
+    run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], returns=[0.98] * 6)
+    evaluation = EVALUATION | ({"ranges": {"return": top}} if top else {})
+    (run / "evaluation.json").write_text(json.dumps(manifest.sealed(evaluation)))
+    assert ("The return was saturated" in section(html(read([run])))) is saturated
+
+
+def test_what_an_earlier_version_did_not_record_is_unknown(tmp_path):
+    run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
+    old = {key: value for key, value in EVALUATION.items() if key != "rewarded"}
+    (run / "evaluation.json").write_text(json.dumps(manifest.sealed(old)))
+    page = section(html(read([run])))
+    assert "does not record which values are rewarded" in page
+    assert "The reward is being gamed." not in page
+    assert "outside the reward" not in page
+
+
+def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6, returns=None):
     """A run on sentiment whose evaluations are these values of `watch/distinct_2`."""
     made.run(
         path,
@@ -214,7 +174,7 @@ def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, upd
         line = {key: value for key, value in line.items() if not key.startswith("evaluation/")}
         if (i + 1) % every == 0 and held_out:
             line |= {
-                "evaluation/return": i / 6,
+                "evaluation/return": returns[i] if returns else i / 6,
                 "evaluation/watch/distinct_2": held_out[i],
                 "evaluation/perplexity": perplexity[i],
                 "evaluation/watch/words": 20,
@@ -222,12 +182,7 @@ def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, upd
         lines.append(line)
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     if finished:
-        told = {
-            "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
-            "higher_is_better": {"return": True, "watch/distinct_2": True, "perplexity": False,
-                "watch/words": None},
-        }  # fmt: skip
-        (path / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
+        (path / "evaluation.json").write_text(json.dumps(manifest.sealed(EVALUATION)))
     return path
 
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from loquent.report import watch
-from loquent.report.ceiling import ceiling
 from loquent.report.divergence import diverging
 from loquent.training import recipes
 from tools.studies import watch_study
@@ -102,15 +101,23 @@ def test_the_page_has_the_rates_that_were_measured():
     } == (set(watch_study.cells()))
 
 
-@pytest.mark.parametrize(("recipe", "gamed"), [("reviews_gamed", True), ("reviews_composed", False)])
-def test_the_verdicts_on_two_real_runs(recipe, gamed):
+@pytest.mark.parametrize(
+    ("recipe", "gamed", "rewarded", "top"),
+    [
+        ("reviews_gamed", True, [], 1.0),
+        # 1 for sentiment, 0.2 for praise, 0.1 * 0.6 for overlap, 0 for repetition
+        ("reviews_composed", False, ["watch/overlap", "watch/repetition"], 1.26),
+    ],
+)
+def test_the_verdicts_on_two_real_runs(recipe, gamed, rewarded, top):
     """Their evaluations as they were logged: perplexity rises in both, words repeat in the first."""
     lines = [json.loads(line) for line in (RESULTS / "watch_runs.jsonl").read_text().splitlines()]
     [run] = [line for line in lines if (line["recipe"], line["seed"]) == (recipe, 0)]
     history = History(run["evaluations"])
     settings = recipes.load(recipe, ["model.path=runs/base"])
     config = {"rewards": settings.rewards, "metrics": settings.metrics}
-    history.runs = (SimpleNamespace(config=config, evaluation={}),)
+    evaluation = {"rewarded": rewarded, "ranges": {"return": [None, top]}}
+    history.runs = (SimpleNamespace(config=config, evaluation=evaluation),)
     found = watch.verdict(history, list(run["evaluations"]), run["higher_is_better"])
     fell = {fall.key.removeprefix("evaluation/") for fall in found.fell}
     assert found.gamed is gamed
@@ -138,22 +145,3 @@ def test_a_saturated_return_need_not_rise(proxy, top, speaks):
     found = diverging(UPDATES, proxy, {"x": FALLING}, {"x": True}, top=top)
     assert bool(found) is speaks
     assert all(fall.saturated for fall in found)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "most"),
-    [
-        ({"sentiment": 1.0}, 1.0),
-        ({"sentiment": {"weight": 2.0, "include_prompt": False}, "repetition": 1.0}, 2.0),
-        ({"praise": {"of": "lexicon", "weight": 0.2}, "judge": {"weight": -1.0}}, 0.2),
-        ({"x": {"of": "bert_score", "weight": 0.5, "clip": [0.0, 0.6]}}, 0.3),
-        ({"bert_score": 1.0}, None),
-        ({"repetition": -1.0}, None),
-        ({"sentiment": {"weight": 1.0, "potential": True}}, None),
-        ({"x": {"of": "watch", "key": "watch/words"}}, None),
-        ({"bert_score": 0.0}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_the_greatest_return_of_a_recipe(rewards, most):
-    assert ceiling({"rewards": rewards}) == (most if most is None else pytest.approx(most))

@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,12 +24,15 @@ from loquent.core.task import Row
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted
 from loquent.metrics.making import make
-from loquent.rewards import Learner, apply, build
+from loquent.metrics.pairs import with_means
+from loquent.rewards import Learner, Term, apply, build
 from loquent.rewards.judge import questions
 from loquent.rewards.judge.options import JudgeOptions
 from loquent.rewards.judge.replies import FILE, Replies
 from loquent.rewards.learner import of_run
 from loquent.training import recipes
+from loquent.training.evaluate import scores as evaluated
+from loquent.training.metrics import Renamed
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 OPTIONS = JudgeOptions(judge=Record(kind="scripted"), low=0.0, high=5.0)
@@ -295,6 +299,35 @@ def test_an_episode_with_an_unjudged_part_is_unjudged(options):
     assert apply(terms, [told("Oh. Yes")], ROWS, learner)[0].unjudged == ()
     found = apply(terms, [told("A? Yes")], ROWS, learner)[0]
     assert (found.unjudged, dict(found.rewards)) == (("quality",), {})
+
+
+class EachAnswer:
+    """A metric of each answer that cannot judge questions."""
+
+    name, version, higher_is_better, reads, fallible = "each", 1, True, "turn", True
+    keys = ("each",)
+
+    def __call__(self, samples):
+        failed = frozenset(i for i, text in enumerate(samples.predictions) if text.endswith("?"))
+        scores = [None if i in failed else float(len(text)) for i, text in enumerate(samples.predictions)]
+        return replace(with_means({"each": scores}), unjudged=failed)
+
+
+def dialogue(row, *answers):
+    turns = [turn for text in answers for turn in (Turn("task", "p", to="agent"), Turn("agent", text))]
+    return Episode("toy-v1", row, "train", 0, 0, tuple(turns), "end")
+
+
+def test_an_episode_with_an_unjudged_answer_is_unjudged():
+    episodes, rows = [dialogue("r", "ab", "c"), dialogue("s", "ab", "c?")], {"r": Row("r"), "s": Row("s")}
+    found = apply([Term("quality", EachAnswer())], episodes, rows)
+    assert [episode.unjudged for episode in found] == [(), ("quality",)]
+    assert [dict(episode.rewards) for episode in found] == [{"quality": 3.0}, {}]
+    measured = evaluated([EachAnswer(), Renamed("again", EachAnswer())], episodes, rows)
+    for key in ("each", "again/each"):
+        assert measured.samples[key] == [3.0, None]
+        values = [measured.corpus[prefix + key] for prefix in ("", "scored/", "unjudged/")]
+        assert values == [3.0, 0.5, 1.0]
 
 
 def test_what_cannot_be_left_out_is_refused():

@@ -41,7 +41,7 @@ CHEAP = (
     "task.limit=60",
     "task.prompt_words=6",
     "algorithm.minibatch=4",
-    "metrics={watch: {}}",
+    "metrics={watch: {}, again: {of: lexicon}}",
     "rewards={lexicon: 1.0}",
 )
 
@@ -111,6 +111,14 @@ def test_the_watch_gives_a_verdict(whole):
     assert {"evaluation/watch/distinct_2", "evaluation/watch/repetition"} <= set(found.judged)
     said = watch.statement(group, keys, whole.evaluation["higher_is_better"])
     assert said.mark in ("verdict calm", "verdict price", "verdict alarm"), "not unknown"
+
+
+def test_the_evaluation_at_the_end_records_ranges_and_what_is_rewarded(whole):
+    assert whole.evaluation["rewarded"] == ["again/lexicon/balance"]
+    ranges = whole.evaluation["ranges"]
+    assert ranges["return"] == ranges["reward/lexicon"] == [-1.0, 1.0]
+    assert (ranges["watch/repetition"], ranges["watch/words"]) == ([0.0, 1.0], [0.0, None])
+    assert "answers" not in ranges, "no range is known"
 
 
 def test_the_first_evaluation_is_before_the_first_update(whole):

@@ -92,7 +92,8 @@ class History:
         self.columns = columns
         metrics = {f"w{i}": {"of": "perplexity"} for i in range(len(columns) - 1)}
         config = {"rewards": {"sentiment": 1.0}, "metrics": metrics}
-        self.runs = (SimpleNamespace(config=config, evaluation={}),)
+        evaluation = {"rewarded": [], "ranges": {"return": [0.0, 1.0]}}
+        self.runs = (SimpleNamespace(config=config, evaluation=evaluation),)
 
     def curve(self, key):
         return [Point(float(i), x, x, x, 1) for i, x in enumerate(self.columns[key])]

@@ -49,10 +49,12 @@ PPO = {
         "steps", "gradient steps; fewer than epochs x minibatches if stop_kl ended the update"
     ),
     "kl/reference": Logged(
-        "nats per token", "mean over tokens of log policy - log reference (k1, full softmax) at collection"
+        "nats per token",
+        "mean over tokens of log policy - log reference (k1, full softmax) at collection",
+        0.0,
     ),
     "kl/reference_k3": Logged(
-        "nats per token", "the same divergence by the k3 estimate, which is never negative"
+        "nats per token", "the same divergence by the k3 estimate, which is never negative", 0.0
     ),
     "kl/coefficient": Logged("reward per nat", "beta in the rewards of this update"),
     "kl/coefficient_next": Logged("reward per nat", "beta after the controller's step"),

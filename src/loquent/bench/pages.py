@@ -6,6 +6,7 @@ Every number has its interval, n, direction and task beside it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from loquent.bench import notes
 from loquent.bench.evidence import texts, visible
@@ -17,9 +18,9 @@ from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
 from loquent.bench.results import Results
 from loquent.bench.schema import suite_schema
 from loquent.bench.schema.suite_schema import Ordering, Tally
+from loquent.core.metric import EVERYTHING
 from loquent.files.machine.version import __version__
 from loquent.report import kit
-from loquent.report.ceiling import EVERYTHING, limits
 from loquent.report.charts import Curve, Dot, dots, small
 from loquent.report.interactive import Chart, Charts
 from loquent.report.kit import Block, Figure, Figures, Fold, Heading, Item, Items, OnPage, Text
@@ -320,9 +321,10 @@ def _summaries(results: Results, charts: Charts) -> list[Block]:
     figures = []
     for item in results.suite.summaries:
         found = means(results.suite, item, results.rows)
-        ends = limits(results.suite.columns[item.column].metric, [mean.value for mean in found])
+        ends = [row.ends[item.column] for row in results.rows.values() if item.column in row.ends]
+        within = min((low for low, _ in ends), default=-inf), max((high for _, high in ends), default=inf)
         values = [
-            Dot(mean.method, i, mean.value, mean.error, mean.n, limits=ends) for i, mean in enumerate(found)
+            Dot(mean.method, i, mean.value, mean.error, mean.n, limits=within) for i, mean in enumerate(found)
         ]
         if values:
             figures.append(Figure(item.title, dots(charts.ids, item.title, item.unit, values)))

@@ -16,6 +16,7 @@ from loquent.core.values import Record, digest
 from loquent.data.ranking import Pair, branch_pairs, initial_pairs
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic, manifest
+from loquent.files.final_evaluation import RANGES
 from loquent.models.inspect.ranking import pair_batches, q_ranking
 from loquent.pretrained import context
 from loquent.training.run import load_run
@@ -69,6 +70,7 @@ def with_shares(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str
         **evaluation,
         "values": {**evaluation["values"], **values},
         "errors": {**evaluation.get("errors", {}), **errors},
+        RANGES: {**evaluation.get(RANGES, {}), **{name: [0.0, 1.0] for name in values}},
     }
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.bench.evidence import tallies, verdicts
 from loquent.bench.evidence.across import Across, across
 from loquent.bench.evidence.outcome import Outcome
@@ -16,11 +15,11 @@ from loquent.bench.evidence.verdicts import Verdict
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.schema import published
 from loquent.bench.schema.suite_schema import Drawing, Suite
-from loquent.core.logged import LOGGED, definition
 from loquent.core.logged import value as measured
+from loquent.core.metric import Range
 from loquent.errors import BadSetting, nearest
-from loquent.report.ceiling import limits
 from loquent.report.groups import Group, Point
+from loquent.report.ranges import limits
 from loquent.report.runs import ReportedRun
 
 
@@ -39,7 +38,7 @@ class Results:
     machine: Mapping[str, Any] = field(default_factory=dict)
     curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)
     """Means over seeds, by figure and cell."""
-    ends: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    ends: Mapping[str, Range] = field(default_factory=dict)
     """The least and the greatest possible mean of the curves, by figure."""
 
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -90,7 +89,9 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
         curves=drawn,
-        ends={drawing.title: _ends(drawing, drawn[drawing.title]) for drawing in suite.figures},
+        ends={
+            drawing.title: _ends(drawing, drawn[drawing.title], plan, outcomes) for drawing in suite.figures
+        },
         stopped={folders[key]: one.stopped for key, one in outcomes.items() if one.stopped is not None},
         sets={
             name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None
@@ -129,12 +130,16 @@ def _curves(
     }
 
 
-def _ends(drawing: Drawing, lines: Mapping[str, Sequence[Point]]) -> tuple[float, float]:
+def _ends(
+    drawing: Drawing,
+    lines: Mapping[str, Sequence[Point]],
+    plan: Plan,
+    outcomes: Mapping[str, Outcome],
+) -> Range:
     """The least and the greatest possible mean of a figure's value."""
-    known = {**LOGGED, **{key: meaning for keys in BUILT_IN.values() for key, meaning in keys.items()}}
-    meaning = definition(drawing.key, known)
     means = [point.mean for points in lines.values() for point in points]
-    return limits(drawing.key.removeprefix("evaluation/"), means, meaning.unit if meaning else "")
+    runs = [outcomes[key] for name in lines for key in plan.cells[name].values() if key in outcomes]
+    return limits(drawing.key, means, [run.evaluation for run in runs if run.evaluation])
 
 
 def _notes(suite: Suite, outcomes: Mapping[str, Outcome], planned: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ with the warning `UndefinedKey`, which is an error in the tests.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,7 @@ class Logged(NamedTuple):
 
     unit: str
     meaning: str
+    least: float = -math.inf  # the least possible mean
 
 
 class UndefinedKey(UserWarning):
@@ -92,7 +94,8 @@ LOGGED = {
     "rollout/reward/*": Logged(
         "reward per episode",
         "mean, over all collected episodes, of the unweighted sum of one reward; an episode without "
-        "this reward counts as 0; NAME/raw: the raw score of a reward that is normalised or shaped",
+        "this reward counts as 0; NAME/raw: the raw score of a reward that is normalised or shaped; "
+        "NAME/PART: a part of a function's score",
     ),
     "rollout/reward_where_present/*": Logged(
         "reward per episode",
@@ -163,6 +166,7 @@ LOGGED = {
         "nats per episode",
         "KL divergence of a perturbed policy from the policy: the log-probability of its sampled tokens "
         "minus that of the policy",
+        0.0,
     ),
     "evaluation/entropy": Logged(
         "nats per episode",

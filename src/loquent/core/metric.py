@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.episode import Episode
+from loquent.core.episode import Episode, Turn
 from loquent.core.task import Row, Task
 
 
@@ -40,6 +40,7 @@ class Samples:
 
     predictions: the texts to score. `references`, `prompts` and `rows` belong to them; without references a
     sample has (), without prompts "". `episodes` are the whole episodes, or () where texts alone are scored.
+    `turns` are the answers that are scored one by one, for metrics that read turns, else ().
     """
 
     predictions: Sequence[str]
@@ -47,6 +48,7 @@ class Samples:
     prompts: Sequence[str] = ()
     rows: Sequence[Row] = ()
     episodes: Sequence[Episode] = ()
+    turns: Sequence[Turn] = ()
 
     def __post_init__(self) -> None:
         columns = {name: tuple(column) for name, column in vars(self).items()}
@@ -108,24 +110,20 @@ class Traits:
     range: Range = EVERYTHING  # the least and the greatest score; infinite where open or unknown
     ranges: Mapping[str, Range] = field(default_factory=dict)  # `range` per key, when keys differ in it
     together: bool = False  # whether a sample's score depends on the other samples of the call
-    reads: str = "answer"  # what it scores: "answer", or the whole "episode"
+    needs: tuple[str, ...] = ()  # the fields of a row without which it has no score
+    # what it scores: the last "answer", each "turn" of the learning seat, or the whole "episode"
+    reads: str = "answer"
+    parts: bool = False  # whether the keys NAME/PART are parts of the score NAME
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
     fallible: bool = False  # whether it may leave samples unjudged, as a judge that cannot be reached
+    # by key, the reward that is the score with the opposite sign, up to a constant: its name and options
+    penalties: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def traits(metric: Any) -> Traits:
     """The traits of a metric: its declared attributes, and defaults for the others."""
-    default = Traits()
-    return Traits(
-        keys=tuple(getattr(metric, "keys", default.keys)),
-        directions=getattr(metric, "directions", default.directions),
-        range=getattr(metric, "range", default.range),
-        ranges=getattr(metric, "ranges", default.ranges),
-        together=bool(getattr(metric, "together", default.together)),
-        reads=str(getattr(metric, "reads", default.reads)),
-        corpus_only=tuple(getattr(metric, "corpus_only", default.corpus_only)),
-        fallible=bool(getattr(metric, "fallible", default.fallible)),
-    )
+    defaults = vars(Traits())
+    return Traits(**{name: getattr(metric, name, default) for name, default in defaults.items()})
 
 
 def range_of(metric: Any, key: str) -> Range:

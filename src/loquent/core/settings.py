@@ -30,6 +30,7 @@ def setting(
     infinite: bool = False,
     transport: bool = False,
     file: bool = False,
+    execution: bool = False,
 ) -> Any:
     """A dataclass field with a meaning, a source and a range.
 
@@ -44,6 +45,7 @@ def setting(
         transport: whether the setting only says how a service is reached (an address, a timeout). Such a
             setting is no part of fingerprints, and a collection can be resumed with another value.
         file: whether the setting names a file or a folder whose content counts: rows, words or a network.
+        execution: whether the setting only says where, how fast and how precisely a metric computes.
     """
     metadata = {
         "why": why,
@@ -54,6 +56,7 @@ def setting(
         "infinite": infinite,
         "transport": transport,
         "file": file,
+        "execution": execution,
     }
     if type(default) in (dict, list):
         raise TypeError(

@@ -150,6 +150,8 @@ class TaskSpec:
     truncates: tuple[str, ...] = ()  # rules that Gymnasium's flags report as truncation, so values bootstrap
     terminates_too: tuple[str, ...] = ()  # rules of `truncates` that the flags also report as termination
     return_range: tuple[float, float] | None = None
+    # the least and the greatest value of reward/NAME and score/NAME; "score": of all scores of `measure`
+    ranges: Record = EMPTY
     paper: str = ""
     licences: tuple[str, ...] = ()
 

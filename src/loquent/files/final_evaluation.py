@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from loquent.files.records import FileRecord, Fingerprint, check
 
 FILES = "files"  # the key of the records of files: of the episodes
 SAMPLES = "samples"  # the key of the scores per episode
+REWARDED = "rewarded"  # the key of the keys of metrics that a reward pays for
+RANGES = "ranges"  # the key of the least and the greatest possible values
 NO_ROWS = (
     "on an unknown number of rows (an earlier version wrote this evaluation; its errors count episodes on "
     "one row as independent, so evaluate again before you rely on them)"
@@ -38,6 +41,8 @@ class Evaluation:
     decoding: str = ""
     higher_is_better: Mapping[str, bool | None] = EMPTY
     owners: Mapping[str, str] = EMPTY
+    ranges: Mapping[str, tuple[float | None, float | None]] = EMPTY
+    rewarded: tuple[str, ...] = ()
     samples: Mapping[str, tuple[float | None, ...]] = EMPTY
     files: Mapping[str, Fingerprint] = EMPTY
 
@@ -92,6 +97,18 @@ def read(folder: Path) -> dict[str, Any]:
     """
     evaluation, _ = _read(folder)
     return {name: value for name, value in evaluation.items() if name not in (FILES, SAMPLES)}
+
+
+def ranges_as_json(ranges: Mapping[str, tuple[float, float]]) -> dict[str, list[float | None]]:
+    """Ranges by key as JSON: an open end is null, and a range with two open ends is left out."""
+    finite = {key: [end if math.isfinite(end) else None for end in ends] for key, ends in ranges.items()}
+    return {key: ends for key, ends in finite.items() if ends != [None, None]}
+
+
+def range_of(evaluation: Mapping[str, Any], key: str) -> tuple[float, float]:
+    """The recorded range of a value; infinite where it is open, or unknown as in earlier versions."""
+    low, high = evaluation.get(RANGES, {}).get(key, (None, None))
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def samples(folder: Path) -> dict[str, list[float | None]]:

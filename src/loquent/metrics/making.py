@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, get_type_hints
 
 from loquent.core import registry
-from loquent.core.metric import Context, Metric
-from loquent.errors import BadSetting
+from loquent.core.metric import EVERYTHING, SHARES, Context, Metric, Range
+from loquent.data import outcomes
+from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, place_of
+from loquent.metrics.function import COLUMNS, of_function
 
 ALLOWED = (
-    "name a function with the decorator loquent.metrics.function.metric, or a class or function that makes a "
+    "name a function of an answer, a turn, an episode or samples, or a class or function that makes a "
     "loquent.core.metric.Metric of a `context`"
 )
 
@@ -21,30 +26,77 @@ def is_factory(thing: Any) -> bool:
     Otherwise it is a metric, or a function of samples. A factory is a class, or a function whose first
     parameter is called `context`.
     """
-    if isinstance(thing, type):
-        return True
-    if isinstance(thing, Metric):
-        return False
+    return isinstance(thing, type) or (not isinstance(thing, Metric) and _first(thing) == "context")
+
+
+def _first(thing: Any) -> str:
+    """The name of the first parameter; "" if there is none."""
     try:
-        return next(iter(inspect.signature(thing).parameters), "") == "context"
+        return next(iter(inspect.signature(thing).parameters), "")
     except (TypeError, ValueError):
-        return False
+        return ""
 
 
-def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
-    """The metric of a registered name, or of "module:Name".
+@contextmanager
+def blame(name: str) -> Iterator[None]:
+    """Turn an error in the code of "module:Name", or of an installed package, into a BrokenMetric.
+
+    The message has the file and the line. With LOQUENT_DEBUG=1 in the environment the error stays as it is.
+    """
+    try:
+        yield
+    except LoquentError:
+        raise
+    except Exception as error:
+        place = place_of(error) or (f"{name}: " if ":" in name else "")
+        if not place or debugging():
+            raise
+        reason = "".join(traceback.format_exception_only(error)).strip()
+        raise BrokenMetric(f"{place}{reason}; LOQUENT_DEBUG=1 shows the traceback") from error
+
+
+def declared(name: str, trait: str, default: Any) -> Any:
+    """A trait that the class of a registered metric declares; the default if it depends on the options.
+
+    No metric is built. The class is the one that the metric's factory says it returns.
+    """
+    factory = registry.find("metric", name)
+    made = factory if isinstance(factory, type) else get_type_hints(factory).get("return")
+    value = getattr(made, trait, default)
+    return default if isinstance(value, property) else value
+
+
+def declared_range(key: str) -> Range:
+    """The range of an evaluated value by its key: a share of episodes, or a value of a registered metric.
+
+    It is infinite if the key begins with no name of a metric.
+    """
+    if outcomes.is_share(key):
+        return SHARES
+    names = [name for name in registry.names("metric") if f"{key}/".startswith((f"{name}/", f"{name}-"))]
+    if not names:
+        return EVERYTHING
+    name = max(names, key=len)
+    whole: Range = declared(name, "range", EVERYTHING)
+    own: Mapping[str, Range] = declared(name, "ranges", {})
+    return own.get(key, whole)
+
+
+def make(name: str, context: Context, options: dict[str, Any], kind: str = "metric") -> Metric:
+    """The metric of a registered name, or of "module:Name": a factory's, or that of a plain function.
+
+    Args:
+        kind: "reward" for a registered name of a reward, which may make a `rewards.terms.TokenFunction`.
 
     Raises:
         BadSetting: "module:Name" does not make a metric, or does not take these options.
     """
-    factory = registry.resolve("metric", name)
-    if ":" not in name:
-        metric: Metric = factory(context, **options)
-        return metric
-    if isinstance(factory, Metric) and not isinstance(factory, type):
+    factory = registry.resolve(kind, name)
+    is_metric = isinstance(factory, Metric) and not isinstance(factory, type)
+    if is_metric or _first(factory) in (*COLUMNS, "samples"):
         if options:
             raise BadSetting(f"the metric {name} is a function, which takes no option {', '.join(options)}")
-        return factory
+        return factory if is_metric else of_function(factory)
     if not is_factory(factory) or not registry.accepts(factory, context, **options):
         if is_factory(factory) and registry.accepts(factory, context):
             refused = [
@@ -54,8 +106,9 @@ def make(name: str, context: Context, options: dict[str, Any]) -> Metric:
             raise BadSetting(f"the metric {name} takes no option {names}; its code shows its options")
         what = f"{name!r} names {factory!r:.80}, which makes no metric"
         raise BadSetting(f"{what}; {ALLOWED}")
-    metric = factory(context, **options)
-    if not isinstance(metric, Metric):
+    with blame(name):
+        metric: Metric = factory(context, **options)
+    if ":" in name and not isinstance(metric, Metric):
         what = f"{name} made {metric!r:.80}, which is no metric"
         raise BadSetting(f"{what}; it must be callable and have `name`, `version` and `higher_is_better`")
     return metric

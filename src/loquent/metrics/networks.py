@@ -19,13 +19,18 @@ class ModelOptions:
         file=True,
     )
     revision: str = setting("", "the revision of a Hugging Face name")
-    device: str = setting("auto", "the device of the network", choices=("auto", "cpu", "cuda"))
+    device: str = setting(
+        "auto", "the device of the network", choices=("auto", "cpu", "cuda"), execution=True
+    )
     dtype: str = setting(
         "float32",
         "the number format of the network",
         choices=("float32", "float64", "bfloat16", "float16"),
+        execution=True,
     )
-    token_budget: int = setting(1024, "tokens per forward pass; a GPU is faster with more", low=1)
+    token_budget: int = setting(
+        1024, "tokens per forward pass; a GPU is faster with more", low=1, execution=True
+    )
 
     def classifier(self, side: str = "right") -> Callable[[], Any]:
         """A function that returns the `pretrained.ClassifierNetwork` of these options.

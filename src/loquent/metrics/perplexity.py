@@ -41,7 +41,7 @@ class PerplexityOptions:
         "with a stride: the rows' field that replaces the references, such as `text` for prompt and "
         "reference",
     )
-    token_budget: int = setting(8192, "tokens per forward pass", low=1)
+    token_budget: int = setting(8192, "tokens per forward pass", low=1, execution=True)
 
     def __post_init__(self) -> None:
         if self.field and not self.stride:
@@ -58,8 +58,8 @@ class TextPerplexityOptions:
 
     path: str = setting(why="the fixed language model: a Hugging Face folder or name", file=True)
     revision: str = setting("", "the revision of a Hugging Face name")
-    device: str = setting("auto", "the device of the model", choices=("auto", "cpu", "cuda"))
-    token_budget: int = setting(8192, "tokens per forward pass", low=1)
+    device: str = setting("auto", "the device of the model", choices=("auto", "cpu", "cuda"), execution=True)
+    token_budget: int = setting(8192, "tokens per forward pass", low=1, execution=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from loquent.core.metric import Measured, Metric, Samples, Scores, Tallied, traits
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting, BrokenMetric
+from loquent.metrics.making import blame
 from loquent.statistics.clustered import members
 from loquent.statistics.resampling import FEW, Bounds, Numbers, Resampling, Statistic, bounds, share
 
@@ -72,9 +73,10 @@ def score(
     """
     result = Scored()
     for name, metric in metrics.items():
-        if traits(metric).reads == "episode" and not samples.episodes:
-            raise BadSetting(f"{name} reads whole episodes, and these are texts; measure it in a run")
-        measured = _measured(name, metric, samples)
+        if (reads := traits(metric).reads) != "answer":
+            what = "turns" if reads == "turn" else "whole episodes"
+            raise BadSetting(f"{name} reads {what}, and these are texts; measure it in a run")
+        measured = finite(name, metric, samples)
         keys = result.corpus.keys() & measured.corpus.keys() | result.samples.keys() & measured.samples.keys()
         if keys:
             raise BadSetting(
@@ -143,11 +145,11 @@ def _bounds(
         return intervals(_tallied(metric, samples), measured.corpus)
     # a judge is not asked again: its corpus score is the mean over the samples that it judged
     tests = 0 if traits(metric).fallible else TEST_DRAWS
-    means = means_of_samples(lambda drawn: _measured(name, metric, drawn), samples, measured, tests)
+    means = means_of_samples(lambda drawn: finite(name, metric, drawn), samples, measured, tests)
     others = {key: value for key, value in measured.corpus.items() if key not in means}
     refused: dict[str, Bounds] = {}
     if others:
-        doubled = _measured(name, metric, samples.take([*range(len(samples))] * 2)).corpus
+        doubled = finite(name, metric, samples.take([*range(len(samples))] * 2)).corpus
         refused = {
             key: Bounds(why=DUPLICATES)
             for key, value in others.items()
@@ -160,7 +162,7 @@ def _bounds(
             key: value for key, column in means.items() if (value := _mean(column[numbers])) is not None
         }
         if call_again:
-            scores |= _measured(name, metric, samples.take(numbers.tolist())).corpus
+            scores |= finite(name, metric, samples.take(numbers.tolist())).corpus
         return scores
 
     shares = {
@@ -229,9 +231,15 @@ def _close(left: float | None, right: float | None) -> bool:
     return math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def _measured(name: str, metric: Metric, samples: Samples) -> Measured:
-    """The scores of a metric as finite Python numbers."""
-    measured = metric(samples)
+def finite(name: str, metric: Metric, samples: Samples) -> Measured:
+    """The scores of a metric as finite Python numbers.
+
+    Raises:
+        BrokenMetric: it returned NaN, an infinity, or a list of the wrong length; or it is somebody's own and
+            raised an error.
+    """
+    with blame(name):
+        measured = metric(samples)
     for key, scores in measured.samples.items():
         if len(scores) != len(samples):
             raise BrokenMetric(
@@ -246,7 +254,8 @@ def _measured(name: str, metric: Metric, samples: Samples) -> Measured:
         key: [None if score is None else float(score) for score in scores]
         for key, scores in measured.samples.items()
     }
-    return Measured(columns, {key: float(corpus) for key, corpus in measured.corpus.items()})
+    corpus_scores = {key: float(corpus) for key, corpus in measured.corpus.items()}
+    return Measured(columns, corpus_scores, measured.unjudged)
 
 
 def _check(value: float | None, name: str, key: str, place: str) -> None:

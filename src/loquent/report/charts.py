@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import count, groupby, pairwise
 
-from loquent.report.ceiling import EVERYTHING
+from loquent.core.metric import EVERYTHING
 from loquent.report.groups import Point, Progress, bounded, thinned
 from loquent.statistics.intervals import Interval
 from loquent.statistics.tables import safe

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from loquent.core.guards.terminal import escaped
-from loquent.report.ceiling import EVERYTHING
+from loquent.core.metric import EVERYTHING
 from loquent.report.charts import ChartIds, Curve, Drawing, curves
 from loquent.report.groups import AXES, Point, thinned
 from loquent.report.kit import Figure, Figures

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.core import logged, registry
 from loquent.core.logged import Logged
 from loquent.errors import LoquentError
-from loquent.report.ceiling import limits
 from loquent.report.charts import Curve
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart
+from loquent.report.ranges import limits
 
 SUCCESS = ("rollout/success", "evaluation/success")
 BETTER = {True: "; more is better", False: "; less is better", None: ""}
@@ -32,6 +33,11 @@ def directions(groups: Sequence[Group]) -> dict[str, bool | None]:
         for run in group.runs
         for key, up in run.evaluation.get("higher_is_better", {}).items()
     }
+
+
+def evaluations(groups: Sequence[Group]) -> list[Mapping[str, Any]]:
+    """The evaluations at the end of the runs."""
+    return [run.evaluation for group in groups for run in group.runs if run.evaluation]
 
 
 def definitions(group: Group) -> dict[str, Logged]:
@@ -60,13 +66,9 @@ def chart_of(
     meaning = logged.definition(key, meanings) or Logged("", "defined in no table")
     better = BETTER[higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
     caption = meaning.meaning + better + _ended(lines)
-    return Chart(key, meaning.unit, lines, caption, len(groups) > 1, ends(key, meaning.unit, lines))
-
-
-def ends(key: str, unit: str, lines: Sequence[Curve]) -> tuple[float, float]:
-    """The least and the greatest possible mean of a logged value, at which bands end (`ceiling.limits`)."""
     means = [point.mean for line in lines for point in line.points]
-    return limits(key.removeprefix("evaluation/"), means, unit)
+    ends = limits(key, means, evaluations(groups), meaning)
+    return Chart(key, meaning.unit, lines, caption, len(groups) > 1, ends)
 
 
 def _ended(lines: Sequence[Curve]) -> str:

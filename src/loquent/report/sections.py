@@ -12,12 +12,12 @@ from loquent.core import logged
 from loquent.core.logged import Logged
 from loquent.files import final_evaluation
 from loquent.report import samples, watch
-from loquent.report.ceiling import limits
 from loquent.report.charts import COLOURS, Dot, dots, short
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart, Charts
-from loquent.report.keys import SUCCESS, chart_of, definitions, directions, logged_keys
+from loquent.report.keys import SUCCESS, chart_of, definitions, directions, evaluations, logged_keys
 from loquent.report.kit import Block, Code, Figure, Figures, Fold, Heading, Item, Items, Text
+from loquent.report.ranges import limits
 from loquent.statistics.tables import ARROWS, Cell, Table
 
 KL = ("kl/reference", "kl/reference_k3", "kl/coefficient", "reward/penalty", "policy/kl_old")
@@ -208,10 +208,11 @@ class Sections:
     def _dots(self, key: str) -> Figure:
         finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
         present = [(i, label, final) for i, label, final in finals if final is not None]
-        unit = (logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")).unit
-        ends = limits(key, [value for *_, (value, _, _) in present], unit)
+        meaning = logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")
+        means = [value for *_, (value, _, _) in present]
+        ends = limits(f"evaluation/{key}", means, evaluations(self.groups), meaning)
         values = [Dot(label, i, *final, limits=ends) for i, label, final in present]
-        return Figure(key + ARROWS[self.higher[key]], dots(self.charted.ids, key, unit, values))
+        return Figure(key + ARROWS[self.higher[key]], dots(self.charted.ids, key, meaning.unit, values))
 
     def _scores(self, keys: Sequence[str]) -> Table:
         rows = [

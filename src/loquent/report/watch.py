@@ -5,17 +5,17 @@ A statement says in words whether they diverge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.core.values import EMPTY
-from loquent.report.ceiling import ceiling
+from loquent.files import final_evaluation
+from loquent.files.final_evaluation import REWARDED
 from loquent.report.charts import Curve, short
 from loquent.report.divergence import FEWEST, Fall, diverging, exceeded, improving, width
 from loquent.report.groups import Group, Point
 from loquent.report.kit import Text
-from loquent.report.quantities import Quantity, quantity
 from loquent.statistics.tables import ARROWS, Table
 
 PROXY = "evaluation/return"
@@ -33,32 +33,36 @@ def rewarded(config: Mapping[str, Any]) -> bool:
     return bool(config.get("rewards"))
 
 
-def outside(config: Mapping[str, Any], keys: Sequence[str], owners: Mapping[str, str] = EMPTY) -> list[str]:
-    """The keys of `evaluation/` that come from metrics and are not part of the reward.
+def outside(group: Group, keys: Sequence[str]) -> list[str]:
+    """The keys of `evaluation/` that come from metrics and are not known to be part of the reward.
 
-    The return, rewards, and scores that are rewarded are left out.
+    The return, rewards, and scores that the evaluations record as rewarded are left out.
 
     Args:
-        config: the recipe.
+        group: the runs. A key whose metric their evaluations do not record belongs to the metric whose name
+            it begins with.
         keys: logged keys.
-        owners: the metric of the recipe by key, from `evaluation.json`. A key that is not in it belongs to
-            the metric whose name it begins with.
     """
-    rewards: Mapping[str, Any] = config.get("rewards") or {}
-    metrics: Mapping[str, Any] = config.get("metrics") or {}
-    inside = [_rewarded(name, settings) for name, settings in rewards.items()]
-    keys_outside = []
-    for key in keys:
-        bare = key.removeprefix("evaluation/")
-        owner = owners.get(bare) or _owner(bare, metrics)
-        if not key.startswith("evaluation/") or owner not in metrics:
-            continue
-        options = dict(metrics[owner] or {})
-        of = options.pop("of", owner)
-        score = quantity("metric", of, options, bare if of == owner else bare.removeprefix(f"{owner}/"))
-        if not any(score.part_of(reward) for reward in inside):
-            keys_outside.append(key)
-    return keys_outside
+    metrics: Mapping[str, Any] = group.runs[0].config.get("metrics") or {}
+    owners = {key: name for run in group.runs for key, name in run.evaluation.get("owners", {}).items()}
+    inside = {key for run in group.runs for key in run.evaluation.get(REWARDED, ())}
+    bare = {key: _bare(key) for key in keys if key.startswith("evaluation/")}
+    return [
+        key
+        for key, name in bare.items()
+        if name not in inside and (owners.get(name) or _owner(name, metrics)) in metrics
+    ]
+
+
+def _known(group: Group) -> bool:
+    """Whether all evaluations record what is rewarded; earlier versions of Loquent did not."""
+    return all(REWARDED in run.evaluation for run in group.runs)
+
+
+def _top(group: Group) -> float | None:
+    """The greatest possible return; None if it is open or unknown."""
+    top = min(final_evaluation.range_of(run.evaluation, "return")[1] for run in group.runs)
+    return top if math.isfinite(top) else None
 
 
 def _owner(key: str, metrics: Mapping[str, Any]) -> str:
@@ -70,20 +74,6 @@ def _owner(key: str, metrics: Mapping[str, Any]) -> str:
     return max(
         (name for name in metrics if family == name or family.startswith(f"{name}-")), key=len, default=""
     )
-
-
-def _owners(group: Group) -> dict[str, str]:
-    return {key: name for run in group.runs for key, name in run.evaluation.get("owners", {}).items()}
-
-
-def _rewarded(name: str, settings: Any) -> Quantity:
-    """The quantity that a reward of the recipe pays for."""
-    options = dict(settings) if isinstance(settings, Mapping) else {}
-    own = {
-        key: options.pop(key, None)
-        for key in ("weight", "of", "key", "clip", "normalization", "place", "potential")
-    }
-    return quantity("reward", own["of"] or name, options, own["key"] or "")
 
 
 def history(group: Group, key: str) -> dict[float, float]:
@@ -116,7 +106,7 @@ class Verdict:
 def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) -> Verdict:
     """The result of the rule of `divergence` for the evaluations of a group."""
     directions = {key: higher.get(key.removeprefix("evaluation/")) for key in keys}
-    outside_keys = outside(group.runs[0].config, keys, _owners(group))
+    outside_keys = outside(group, keys)
     proxy = history(group, PROXY)
     columns = {key: history(group, key) for key in outside_keys if directions[key] is not None}
     columns = {key: column for key, column in columns.items() if column.keys() >= proxy.keys()}
@@ -125,7 +115,7 @@ def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]
     values = {key: [column[update] for update in updates] for key, column in columns.items()}
     up = {key: bool(directions[key]) for key in columns}
     gold = {key for key in columns if _owner(key.removeprefix("evaluation/"), {GOLD: None})}
-    fell, rose = parted(updates, returns, values, up, ceiling(group.runs[0].config), gold)
+    fell, rose = parted(updates, returns, values, up, _top(group), gold)
     partial = [
         key
         for key in outside_keys
@@ -165,6 +155,12 @@ def statement(group: Group, keys: Sequence[str], higher: Mapping[str, bool | Non
     if not all(run.evaluation for run in group.runs):
         return _paragraph(
             "unknown", "The run has not ended, and only its end tells for each value which way is better."
+        )
+    if not _known(group):
+        return _paragraph(
+            "unknown",
+            "An earlier version of Loquent wrote the evaluation at the end, which does not record which "
+            "values are rewarded. Delete `evaluation.json`, and `loquent resume` evaluates again.",
         )
     result = verdict(group, keys, higher)
     count = result.evaluations
@@ -227,9 +223,7 @@ def beside(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None])
     """
     parts = [key for key in keys if key.startswith("rollout/weighted/")]
     held_out = [
-        key
-        for key in outside(group.runs[0].config, keys, _owners(group))
-        if higher.get(key.removeprefix("evaluation/")) is not None
+        key for key in outside(group, keys) if higher.get(key.removeprefix("evaluation/")) is not None
     ]
     lines: list[Curve] = []
     for key in (PROXY, *parts, *held_out):
@@ -251,7 +245,7 @@ def table(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) 
     """
     kinds = {PROXY: "reward"}
     kinds |= {key: "part of the reward" for key in keys if key.startswith("rollout/weighted/")}
-    kinds |= dict.fromkeys(outside(group.runs[0].config, keys, _owners(group)), "outside the reward")
+    kinds |= dict.fromkeys(outside(group, keys), "outside the reward" if _known(group) else "a metric")
     kinds |= {key: "drift" for key in DRIFTS if key in keys and key not in kinds}
     rows = []
     for key, kind in kinds.items():

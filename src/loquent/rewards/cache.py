@@ -13,11 +13,11 @@ batches.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from loquent.core.metric import Context, Measured, Metric, Range, Samples, traits
+from loquent.core.metric import Context, Measured, Metric, Samples, Traits, traits
 from loquent.rewards.terms import Term
 
 MOST = 20_000  # cached samples; each takes a few hundred bytes and its text
@@ -108,20 +108,11 @@ class Cached:
         """The direction of the wrapped metric."""
         return self.metric.higher_is_better
 
-    @property
-    def range(self) -> Range:
-        """The range of the wrapped metric."""
-        return traits(self.metric).range
-
-    @property
-    def ranges(self) -> Mapping[str, Range]:
-        """The ranges of the wrapped metric by key."""
-        return traits(self.metric).ranges
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the wrapped metric."""
-        return traits(self.metric).keys
+    def __getattr__(self, name: str) -> Any:
+        """The traits of the wrapped metric."""
+        if name not in vars(Traits()):
+            raise AttributeError(name)
+        return getattr(traits(self.metric), name)
 
     def __call__(self, samples: Samples) -> Measured:
         """The scores per sample: cached scores, and one call of the metric for all distinct new samples."""

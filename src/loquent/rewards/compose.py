@@ -18,13 +18,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
-from loquent.core.metric import Context, Metric, Samples, traits
-from loquent.core.task import Row
-from loquent.core.values import Record, frozen
+from loquent.core.metric import EVERYTHING, Context, Metric, Range, Samples, traits
+from loquent.core.task import Row, TaskSpec
+from loquent.core.values import EMPTY, Record, frozen
+from loquent.data.outcomes import PRESENT, REWARD
 from loquent.errors import BadReward, BadSetting, UnknownName
 from loquent.metrics.making import is_factory, make
 from loquent.rewards import shaping
@@ -35,6 +37,8 @@ from loquent.rewards.placement import pieces, placed
 from loquent.rewards.terms import Term, TokenFunction, TokenTerm
 
 AnyTerm = Term | TokenTerm
+TURNS = "scores each answer of an episode"
+READS = {"episode": "it reads whole episodes", "turn": f"it {TURNS}"}
 OTHER_TEXTS = "its score of a text depends on the other texts in the call"
 
 
@@ -96,6 +100,24 @@ def weights(settings: Mapping[str, Any], own: Record) -> Record:
     return Record({name: _weight(value, name) for name, value in chosen.items()})
 
 
+def ranges(terms: Sequence[AnyTerm], weights: Record, spec: TaskSpec) -> dict[str, Range]:
+    """The least and the greatest sum of each weighted reward of an episode, and of `return`.
+
+    Where a term does not apply, its reward counts as 0. A range is infinite where it is open or unknown.
+    """
+    own = {name: spec.ranges.get(REWARD + name, EVERYTHING) for name in weights}
+    own |= {term.name: term.range for term in terms if isinstance(term, Term)}
+    counted = {name: (min(low, 0.0), max(high, 0.0)) for name, (low, high) in own.items()}
+    parts = [sorted(weight * end for end in counted[name]) for name, weight in weights.items() if weight]
+    sums = (math.fsum(low for low, _ in parts), math.fsum(high for _, high in parts))
+    whole = spec.return_range if not terms and weights == spec.rewards else None
+    return {
+        "return": whole or sums,
+        **{REWARD + name: ends for name, ends in counted.items()},
+        **{PRESENT + name: ends for name, ends in own.items()},
+    }
+
+
 def apply(
     terms: Sequence[AnyTerm],
     episodes: Sequence[Episode],
@@ -128,7 +150,8 @@ def apply(
         if isinstance(term, TokenTerm):
             done = [_with_tokens(term, episode) for episode in done]
         elif not term.counting.potential:
-            scored = _counted(term, [done[i] for i in answered], own, learner)
+            count = _by_turn if traits(term.metric).reads == "turn" else _counted
+            scored = count(term, [done[i] for i in answered], own, learner)
             for i, episode in zip(answered, scored, strict=True):
                 done[i] = episode
         elif learner is not None:
@@ -140,15 +163,35 @@ def apply(
 
 def episode_texts(episode: Episode) -> tuple[str, str]:
     """(prompt, prediction) of an episode, as defined above; the prediction is "" where there is no answer."""
-    turns = episode.seen_by(episode.learning)
+    turns = episode.turns
     last = max((i for i, turn in enumerate(turns) if turn.seat == episode.learning), default=len(turns))
-    prompt = "\n".join(turn.text for turn in turns[:last])
-    return prompt, turns[last].text if last < len(turns) else ""
+    return _prompt(replace(episode, turns=turns[:last])), turns[last].text if last < len(turns) else ""
+
+
+def _prompt(episode: Episode) -> str:
+    """All turns that the learning seat saw or wrote, one per line."""
+    return "\n".join(turn.text for turn in episode.seen_by(episode.learning))
 
 
 def samples_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
     """What a metric scores of episodes: their last answers, with prompts, references and rows."""
     return _samples([episode_texts(episode) for episode in episodes], rows, episodes)
+
+
+def turns_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
+    """What a metric that reads turns scores: all answers of the episodes, one after another."""
+    places = [
+        (i, at)
+        for i, episode in enumerate(episodes)
+        for at, turn in enumerate(episode.turns)
+        if turn.seat == episode.learning
+    ]
+    texts = [
+        (_prompt(replace(episodes[i], turns=episodes[i].turns[:at])), episodes[i].turns[at].text)
+        for i, at in places
+    ]
+    samples = _samples(texts, [rows[i] for i, _ in places], [episodes[i] for i, _ in places])
+    return replace(samples, turns=[episodes[i].turns[at] for i, at in places])
 
 
 def references_of(row: Row) -> tuple[str, ...]:
@@ -168,9 +211,7 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         known = {*registry.names("reward"), *registry.names("metric"), *own}
         raise UnknownName("reward", of, known, advice=registry.advice("reward", len(known)))
     watched = Watched.of(context)
-    metric: Any = (
-        make(of, watched, options) if kind == "metric" else registry.find(kind, of)(watched, **options)
-    )
+    metric: Any = make(of, watched, options, kind)
     if isinstance(metric, TokenFunction):
         if key or counts != Counting():
             settings = "key, clip, normalization, place and potential"
@@ -180,13 +221,14 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         return TokenTerm(name, metric.function)
     _check_key(name, of, key, metric)
     own_traits = traits(metric)
-    together = own_traits.together or own_traits.reads == "episode"
-    if together and (counts.place != "answer" or counts.potential):
-        reason = "it reads whole episodes" if own_traits.reads == "episode" else OTHER_TEXTS
+    reason = READS.get(own_traits.reads) or (OTHER_TEXTS if own_traits.together else "")
+    if reason and (counts.place != "answer" or counts.potential):
         why = f"{of} cannot score parts of an answer: {reason}"
         raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
+    if own_traits.reads == "turn" and counts.normalization != "none":
+        raise BadSetting(f"rewards.{name}: {of} {TURNS}; leave out normalization, which is of whole episodes")
     # own code may depend on anything, even the time; a judge has its own cache, and its failures are not kept
-    if of != "callable" and not own_code and not together and not own_traits.fallible:
+    if of != "callable" and not own_code and not reason and not own_traits.fallible:
         metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
     return Term(name, metric, key, counts)
 
@@ -221,7 +263,8 @@ def _counted(
 ) -> list[Episode]:
     """The episodes with the reward of a term. Each episode has an answer."""
     texts = [episode_texts(episode) for episode in episodes]
-    scores, unjudged = term.judge(_samples(texts, rows, episodes))
+    columns, unjudged = term.scores(_samples(texts, rows, episodes))
+    scores = columns.pop("")
     reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
@@ -235,8 +278,8 @@ def _counted(
     ]
     prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
     beginnings = [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes]
-    scored, unjudged_parts = term.judge(_samples(beginnings, [rows[i] for i, _ in prefixes]))
-    parts, unjudged = iter(scored), unjudged | {prefixes[i][0] for i in unjudged_parts}
+    scored, failed = term.scores(_samples(beginnings, [rows[i] for i, _ in prefixes]))
+    parts, unjudged = iter(scored[""]), unjudged | {prefixes[i][0] for i in failed}
     done = []
     for i, (episode, score, own_ends, own_cuts) in enumerate(zip(episodes, scores, ends, cuts, strict=True)):
         reward = reward_of(score)
@@ -244,10 +287,40 @@ def _counted(
         per_token = (
             placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
         )
+        own_parts = {suffix: None if i in unjudged else column[i] for suffix, column in columns.items()}
         if i in unjudged:
             score = reward = per_token = None
-        done.append(_with_score(term, score, reward, per_token, _marked(term.name, episode, i in unjudged)))
+        episode = _marked(term.name, episode, i in unjudged)
+        done.append(_with_score(term, score, reward, per_token, episode, own_parts))
     return done
+
+
+def _by_turn(
+    term: Term, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner | None
+) -> list[Episode]:
+    """The episodes with the reward of a term that scores each answer, on that answer."""
+    columns, failed = term.scores(turns_of(episodes, rows))
+    owners = [number for number, episode in enumerate(episodes) for _ in episode.answers()]
+    unjudged = {owners[i] for i in failed}
+    names = tuple(term.name + suffix for suffix in (*columns, RAW))
+    place = count()
+
+    def scored(turn: Turn) -> Turn:
+        i = next(place)
+        values = {suffix: None if owners[i] in unjudged else column[i] for suffix, column in columns.items()}
+        if term.counting.changes:
+            values |= {"": term.counting.clipped(values[""]), RAW: values[""]}
+        new = {term.name + suffix: value for suffix, value in values.items() if value is not None}
+        bare = _without(names, turn)
+        return replace(bare, rewards=Record({**bare.rewards, **new}))
+
+    return [
+        replace(
+            _marked(term.name, episode, number in unjudged),
+            turns=tuple(scored(turn) if turn.seat == episode.learning else turn for turn in episode.turns),
+        )
+        for number, episode in enumerate(episodes)
+    ]
 
 
 def _shaped(
@@ -259,14 +332,14 @@ def _shaped(
     """The episodes with the rewards of a potential. Each episode has an answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    scores, failed = term.judge(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
+    columns, failed = term.scores(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
-    for (i, sample), score in zip(samples, scores, strict=True):
+    for (i, sample), score in zip(samples, columns[""], strict=True):
         potentials[i][sample] = term.counting.clipped(score)
     done = []
-    whole, unjudged = term.judge(samples_of(episodes, rows))
+    whole, unjudged = term.scores(samples_of(episodes, rows))
     unjudged |= {samples[i][0] for i in failed}
-    for i, (episode, own, phi, score) in enumerate(zip(episodes, steps, potentials, whole, strict=True)):
+    for i, (episode, own, phi, score) in enumerate(zip(episodes, steps, potentials, whole[""], strict=True)):
         episode = _marked(term.name, episode, i in unjudged)
         bare = _with_score(term, None if i in unjudged else score, None, None, episode)
         done.append(bare if i in unjudged else shaping.shaped(term.name, bare, own, phi, learner))
@@ -293,15 +366,16 @@ def _with_score(
     reward: float | None,
     per_token: tuple[float, ...] | None,
     episode: Episode,
+    parts: Mapping[str, float | None] = EMPTY,
 ) -> Episode:
     """Replace the values under the term's names.
 
     The reward goes on the last answer or on its tokens, the raw score on that answer.
     """
-    names = (term.name, term.name + RAW)
+    names = (term.name, term.name + RAW, *(term.name + suffix for suffix in parts))
     turns = [_without(names, turn) if turn.seat == episode.learning else turn for turn in episode.turns]
     last = max(i for i, turn in enumerate(turns) if turn.seat == episode.learning)
-    new: dict[str, float] = {}
+    new = {term.name + suffix: value for suffix, value in parts.items() if value is not None}
     if reward is not None and per_token is None:
         new[term.name] = reward
     if score is not None and term.counting.changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -69,6 +70,11 @@ class Counting:
         if score is None or not self.clip:
             return score
         return min(max(score, self.clip[0]), self.clip[1])
+
+
+def is_reward(name: str, names: Container[str]) -> bool:
+    """Whether a value of a turn counts in the return: not a raw score, nor a part (NAME/PART) of another."""
+    return not name.endswith(RAW) and name.rpartition("/")[0] not in names
 
 
 FIXED = "use fixed statistics, as cider has with a corpus and bert_score with idf: task"

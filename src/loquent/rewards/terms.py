@@ -8,20 +8,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
 from loquent.core.guards.json_files import shown
-from loquent.core.metric import Context, Measured, Metric, Samples, traits
+from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of, place_of
-from loquent.metrics.function import FunctionMetric
+from loquent.metrics.function import of_function
 from loquent.rewards.counting import Counting
 
 Scores = list[float | None]
+
+
+class Scored(NamedTuple):
+    """The scores of a term, and the numbers of the samples that could not be judged, which have none.
+
+    columns: the scores under "", and those of the parts of a function under "/PART".
+    """
+
+    columns: dict[str, Scores]
+    unjudged: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -29,7 +39,7 @@ class Term:
     """A named score per episode: the scores of `metric` under `key`.
 
     An empty key means the metric's only key, or else the key with the metric's name.
-    `score` returns raw scores; `counting` says how `rewards.apply` turns them into rewards.
+    `score` and `scores` return raw scores; `counting` says how `rewards.apply` turns them into rewards.
     """
 
     name: str
@@ -47,21 +57,27 @@ class Term:
         """Whether some samples may be unjudged."""
         return traits(self.metric).fallible
 
+    @property
+    def range(self) -> Range:
+        """The least and the greatest reward of an episode, clipped; infinite where open or unknown."""
+        if self.counting.potential or (self.counting.clip and traits(self.metric).reads == "turn"):
+            return EVERYTHING  # a bound of each turn bounds no sum
+        low, high = range_of(self.metric, self.key or key_of(self.metric))
+        least, most = self.counting.clip or EVERYTHING
+        return max(low, least), min(high, most)
+
     def score(self, samples: Samples) -> Scores:
-        """The scores of `judge`."""
-        return self.judge(samples)[0]
+        """One finite number per sample, or None where the term does not apply, as `scores`."""
+        return self.scores(samples).columns[""]
 
-    def judge(self, samples: Samples) -> tuple[Scores, frozenset[int]]:
-        """The scores of samples and the numbers of the samples that could not be judged.
-
-        A score is a finite number, or None where the term does not apply or the sample is unjudged. The
-        metric is called once.
+    def scores(self, samples: Samples) -> Scored:
+        """The scores of samples; the metric is called once.
 
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
         if not len(samples):
-            return [], frozenset()
+            return Scored({"": []}, frozenset())
         try:
             measured = self.metric(samples)
         except LoquentError:
@@ -71,20 +87,24 @@ class Term:
                 f"{place_of(error)}reward {self.name!r} raised {type(error).__name__}: {error}; "
                 f"{self._culprit(samples)}"
             ) from error
-        scores = numbers(self._chosen(measured), samples.rows, self.name)
         unjudged = self._unjudged(measured, len(samples))
-        return [None if i in unjudged else score for i, score in enumerate(scores)], unjudged
+        whole = numbers(self._chosen(measured), samples.rows, self.name)
+        key = f"{self.metric.name}/"
+        has_parts = not self.key and traits(self.metric).parts
+        parts = [name for name in measured.samples if has_parts and name.startswith(key)]
+        columns = {"": whole, **{f"/{name.removeprefix(key)}": measured.samples[name] for name in parts}}
+        return Scored({suffix: _without(unjudged, column) for suffix, column in columns.items()}, unjudged)
 
-    def _unjudged(self, measured: Measured, count: int) -> frozenset[int]:
+    def _unjudged(self, measured: Any, count: int) -> frozenset[int]:
+        told = getattr(measured, "unjudged", ())
         try:
-            unjudged = frozenset(measured.unjudged)
+            unjudged = frozenset(told)
         except TypeError:
             unjudged = frozenset({-1})
         if not unjudged <= frozenset(range(count)) or (unjudged and not self.fallible):
             raise BadReward(
-                f"reward {self.name!r}: its metric returned unjudged = {shown(measured.unjudged)} for "
-                f"{count} samples; it must hold numbers of samples, and the metric must declare "
-                "fallible = True"
+                f"reward {self.name!r}: its metric returned unjudged = {shown(told)} for {count} samples; it "
+                "must hold numbers of samples, and the metric must declare fallible = True"
             )
         return unjudged
 
@@ -173,7 +193,7 @@ class DottedOptions:
 def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
     """Your own Python function as module:function, on a batch of episodes or per token.
 
-    With per="episode", the function is `f(samples) -> a float or None per sample`; with per="token", it is
+    With per="episode", the function is one of `loquent.metrics.function`; with per="token", it is
     `f(episode, turn) -> a float per token`.
 
     Raises:
@@ -185,7 +205,13 @@ def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
         raise BadSetting(f"{problem}; name a function as 'module:function'")
     if options.per == "token":
         return TokenFunction(function)
-    return function if isinstance(function, FunctionMetric) else FunctionMetric(function, options.function)
+    return of_function(function)
+
+
+def key_of(metric: Metric) -> str:
+    """The key that a term without a key scores by: the metric's only key, or its name."""
+    keys = traits(metric).keys
+    return keys[0] if len(keys) == 1 else metric.name
 
 
 def numbers(returned: Any, rows: Sequence[Row], name: str) -> Scores:
@@ -235,3 +261,8 @@ def _number(score: Any, place: str) -> float:
             "does not apply)"
         )
     return number
+
+
+def _without(unjudged: frozenset[int], column: Scores) -> Scores:
+    """The scores, without those of unjudged samples."""
+    return [None if i in unjudged else score for i, score in enumerate(column)] if unjudged else column

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
-from loquent.core.metric import Measured, Metric, Scores, traits
+from loquent.core.metric import Measured, Metric, Range, Scores, traits
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
@@ -20,10 +21,12 @@ from loquent.data import outcomes
 from loquent.data.groups import Groups
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
+from loquent.metrics.pairs import with_means
+from loquent.metrics.scoring import finite
 from loquent.rewards import compose
 from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
-from loquent.training.metrics import same_key
+from loquent.training.metrics import ranges, same_key
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +38,7 @@ class Evaluation:
         new evidence. With a single row, or if all episodes agree, there is none.
     n: the number of episodes; `rows` is the number of different rows.
     decoding: how the agent chose its answers (`core.agent.decoding_text`).
+    ranges: by key, the least and the greatest possible value.
     samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
         it does not apply.
     """
@@ -44,6 +48,7 @@ class Evaluation:
     n: int
     values: dict[str, float]
     errors: dict[str, float] = field(default_factory=dict)
+    ranges: dict[str, Range] = field(default_factory=dict)
     samples: Scores = field(default_factory=dict)
     episodes: tuple[Episode, ...] = ()
     decoding: str = ""
@@ -82,6 +87,7 @@ class Evaluation:
             "decoding": self.decoding,
             "values": self.values,
             "errors": self.errors,
+            final_evaluation.RANGES: final_evaluation.ranges_as_json(self.ranges),
         }
 
 
@@ -131,7 +137,11 @@ def evaluate_agent(
     samples = {
         key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
     }
-    return Evaluation(task.identity, split, len(played), values, errors, samples, tuple(played), decoding)
+    ends = compose.ranges(terms, weights, task.spec) | ranges(metrics, task.spec, values)
+    possible = {key: ends[key] for key in values if key in ends}
+    return Evaluation(
+        task.identity, split, len(played), values, errors, possible, samples, tuple(played), decoding
+    )
 
 
 def evaluation_seed(seed: int) -> int:
@@ -187,11 +197,15 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     KEY; the mean is over these. `unjudged/KEY` is the number of episodes that a fallible metric could not
     judge; if it could judge none, the value is nan.
     """
-    samples = compose.samples_of(episodes, [rows[episode.row] for episode in episodes])
+    own = [rows[episode.row] for episode in episodes]
+    samples = compose.samples_of(episodes, own)
     values: dict[str, float] = {}
     columns: Scores = {}
     for metric in metrics:
-        measured = metric(samples)
+        if traits(metric).reads == "turn":
+            measured = _summed(finite(metric.name, metric, compose.turns_of(episodes, own)), episodes)
+        else:
+            measured = finite(metric.name, metric, samples)
         corpus = {**dict.fromkeys(measured.samples if measured.unjudged else (), math.nan), **measured.corpus}
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
@@ -203,6 +217,25 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
             count = float(len(measured.unjudged))
             values |= {f"{outcomes.UNJUDGED}{key}": count for key in measured.samples}
     return Measured(columns, values)
+
+
+def _summed(measured: Measured, episodes: Sequence[Episode]) -> Measured:
+    """Scores of answers as scores of episodes: the sum over an episode's answers that have one.
+
+    An episode with an unjudged answer is unjudged.
+    """
+    owners = [number for number, episode in enumerate(episodes) for _ in episode.answers()]
+    unjudged = frozenset(owners[i] for i in measured.unjudged)
+    columns: Scores = {}
+    for key, column in measured.samples.items():
+        scores = iter(column)
+        own = [list(islice(scores, len(episode.answers()))) for episode in episodes]
+        present = [[score for score in answers if score is not None] for answers in own]
+        columns[key] = [
+            math.fsum(answers) if answers and number not in unjudged else None
+            for number, answers in enumerate(present)
+        ]
+    return replace(with_means(columns), unjudged=unjudged)
 
 
 def _written(value: float | None, digits: int) -> str:

@@ -18,8 +18,10 @@ from loquent.core.seeding import borrowed
 from loquent.core.settings import Remark
 from loquent.data.outcomes import SUCCESS
 from loquent.files import trackers
+from loquent.files.final_evaluation import REWARDED
 from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine, source_state
+from loquent.rewards.quantities import rewarded
 from loquent.training.evaluate import Evaluation
 from loquent.training.keeping import CheckpointKeeper
 from loquent.training.metrics import directions, owners
@@ -86,6 +88,13 @@ class TrainingLoop:
             **evaluation.as_json(),
             "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values),
             "owners": owners(self.recipe.metrics, trainer.metrics, evaluation.values),
+            REWARDED: rewarded(
+                self.recipe.rewards,
+                trainer.terms,
+                self.recipe.metrics,
+                trainer.metrics,
+                tuple(evaluation.values),
+            ),
         }
         self.folder.write_evaluation(content, evaluation.episodes, evaluation.samples)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from loquent.core.metric import Context, Measured, Metric, Samples, traits
+from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
+from loquent.core.task import TaskSpec
 from loquent.core.values import Record
 from loquent.data import outcomes
 from loquent.errors import BadSetting
@@ -25,10 +26,14 @@ class Renamed:
         self.name, self.metric = name, metric
         self.version, self.higher_is_better = metric.version, metric.higher_is_better
         own = traits(metric)
-        self.keys = tuple(f"{name}/{key}" for key in own.keys)
-        self.range, self.fallible = own.range, own.fallible
-        self.ranges = {f"{name}/{key}": ends for key, ends in own.ranges.items()}
-        self.directions = {f"{name}/{key}": up for key, up in own.directions.items()}
+        by_key = {
+            trait: {f"{name}/{key}": value for key, value in getattr(own, trait).items()}
+            for trait in ("directions", "ranges", "penalties")
+        }
+        keys = {
+            trait: tuple(f"{name}/{key}" for key in getattr(own, trait)) for trait in ("keys", "corpus_only")
+        }
+        vars(self).update({**vars(own), **by_key, **keys})
 
     def __call__(self, samples: Samples) -> Measured:
         """The scores of the metric, under the new keys."""
@@ -103,6 +108,18 @@ def owners(settings: Record, metrics: Sequence[Metric], keys: Iterable[str]) -> 
     """
     named = list(zip(settings, metrics, strict=True))
     return {key: name for key in keys for name, metric in named if _gives(metric, key)}
+
+
+def ranges(metrics: Sequence[Metric], spec: TaskSpec, keys: Iterable[str]) -> dict[str, Range]:
+    """The least and the greatest possible value of metrics and of the task's own scores, by key."""
+    found = {}
+    for key in keys:
+        owner = next((metric for metric in metrics if _gives(metric, key)), None)
+        if owner is not None:
+            found[key] = range_of(owner, key)
+        elif key.startswith("score/"):
+            found[key] = spec.ranges.get(key, spec.ranges.get("score", EVERYTHING))
+    return found
 
 
 def directions(metrics: Sequence[Metric], weights: Record, keys: Iterable[str]) -> dict[str, bool | None]:

@@ -8,51 +8,57 @@ import pytest
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.rows import row
 from loquent.bench.schema.suite_schema import Column, Entry
-from loquent.report.ceiling import EVERYTHING, cut, limits
+from loquent.core.metric import EVERYTHING, SHARES
+from loquent.report.ranges import cut, limits
 from loquent.statistics.intervals import interval
 
-SHARES = 0.0, 1.0
+
+def evaluation(value=0.5, key="score/f1", **content):
+    return {"values": {key: value}, **content}
+
+
+def recorded(low, high, **content):
+    return evaluation(ranges={"score/f1": [low, high]}, **content)
 
 
 @pytest.mark.parametrize(
-    ("metric", "ends"),
+    ("key", "ends"),
     [
-        ("success", SHARES),
-        ("ended/solved", SHARES),
-        ("success/kind=tower", SHARES),
-        ("scored/squad", SHARES),
-        ("sentiment/positive", SHARES),
-        ("judge/positive", SHARES),
-        ("score/token_f1", SHARES),
-        ("ranking/adversarial-branch", SHARES),
-        ("diversity/distinct-2", SHARES),
-        ("diversity/mean_length", EVERYTHING),
-        ("watch/distinct_2", SHARES),
-        ("watch/words", EVERYTHING),
-        ("meteor-exact-stem", SHARES),
-        ("parent", SHARES),
-        ("sacrebleu", SHARES),
-        ("chrf", SHARES),
-        ("ter", (0.0, math.inf)),
-        ("cider", (0.0, math.inf)),
-        ("bert_score", EVERYTHING),
-        ("perplexity", (1.0, math.inf)),
+        ("evaluation/success", SHARES),
+        ("evaluation/ended/solved", SHARES),
+        ("evaluation/success/kind=tower", SHARES),
+        ("evaluation/scored/squad", SHARES),
+        ("rollout/repetition", SHARES),
         ("kl/reference", (0.0, math.inf)),
-        ("return", EVERYTHING),
-        ("reward/sentiment", EVERYTHING),  # of several turns
-        ("reward/upvotes", (-1.0, 1.0)),
-        ("reward/toxicity", (0.0, 2.0)),
-        ("reward/noised_toxicity", (0.0, 2.0)),
-        ("reward/upvotes_of_mine", EVERYTHING),
-        ("judges", EVERYTHING),
+        ("evaluation/kl", (0.0, math.inf)),
+        ("evaluation/return", EVERYTHING),
+        ("evaluation/judge/positive", EVERYTHING),  # no name is a range
+        ("evaluation/score/token_f1", EVERYTHING),
     ],
 )
-def test_the_range_of_a_metric(metric, ends):
-    assert limits(metric, [1.0]) == ends
+def test_the_range_of_a_key_by_its_meaning(key, ends):
+    assert limits(key, [0.5]) == ends
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "ends"),
+    [
+        ([recorded(0.0, 1.0)], SHARES),
+        ([recorded(0.0, None)], (0.0, math.inf)),
+        ([recorded(0.0, 1.0), recorded(-1.0, 0.5)], (-1.0, 1.0)),
+        ([recorded(0.0, 1.0), evaluation()], EVERYTHING),  # the second is of an earlier version
+        ([recorded(0.0, 1.0), evaluation(key="return")], SHARES),  # the second has no such value
+        ([evaluation()], EVERYTHING),
+        ([], EVERYTHING),
+    ],
+)
+def test_the_range_that_the_evaluations_recorded(evaluations, ends):
+    assert limits("evaluation/score/f1", [0.5], evaluations) == ends
+    assert limits("rollout/score/f1", [0.5], evaluations) == EVERYTHING
 
 
 def test_a_value_outside_shows_another_metric():
-    assert limits("sentiment/positive", [0.5, 1.5]) == EVERYTHING
+    assert limits("evaluation/score/f1", [0.5, 1.5], [recorded(0.0, 1.0)]) == EVERYTHING
 
 
 def test_an_interval_of_shares_has_no_end_above_1():
@@ -65,16 +71,24 @@ def test_an_interval_of_shares_has_no_end_above_1():
 
 def test_a_row_has_intervals_within_the_range_of_its_columns():
     suite = SimpleNamespace(
-        columns={"solved": Column(metric="success"), "points": Column(metric="return")},
+        columns={"solved": Column(metric="score/f1"), "points": Column(metric="return")},
         cells={"x": Entry(recipe="r")},
         paper="",
     )
     outcomes = {
         str(seed): Outcome(
-            str(seed), evaluation={"task": "t", "n": 9, "values": {"success": value, "return": value}}
+            str(seed),
+            evaluation={
+                "task": "t",
+                "n": 9,
+                "values": {"score/f1": value, "return": value},
+                "ranges": {"score/f1": [0.0, 1.0]},
+            },
         )
         for seed, value in enumerate((0.9, 0.95, 0.995))
     }
-    found = row(suite, "x", {seed: str(seed) for seed in range(3)}, outcomes, {}).intervals
+    whole = row(suite, "x", {seed: str(seed) for seed in range(3)}, outcomes, {})
+    found = whole.intervals
+    assert whole.ends == {"solved": SHARES, "points": EVERYTHING}
     assert found["solved"].high == 1.0 < found["points"].high
     assert found["solved"].low == found["points"].low

@@ -66,6 +66,7 @@ def run(
                 "perplexity": False,
                 "diversity/distinct-2": None, "diversity/entropy-1": None,
             },
+            "rewarded": [],
         }  # fmt: skip
         (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
         episode.write(folder / "episodes.jsonl", [game(i, said) for i in range(3)])

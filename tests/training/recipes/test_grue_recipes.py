@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from loquent.bench.evidence import played
+from loquent.core.settings import Remark
+from loquent.core.values import Record
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
 from loquent.training.train import train
@@ -129,6 +131,22 @@ def _weights(run):
 def test_smoke_rewards_tables_by_their_metric():
     assert set(recipes.load("grue_totto_ppo", profile="smoke").rewards) == {"meteor", "parent"}
     assert "lexicon" not in str(recipes.load("grue_totto_ppo", profile="smoke").rewards)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "replaced"), [("cnn_daily_mail", True), ("texts", True), ("totto", False)]
+)
+def test_smoke_asks_a_metric_which_fields_of_rows_it_needs(dataset, replaced, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        f"task: {{kind: generation, dataset: {dataset}, source: path, path: nowhere}}\n"
+        "metrics: {parent: {}, mine: {of: parent}, bleu_totto: {}}\nalgorithm: supervised\n"
+    )
+    with pytest.warns(Remark, match="the profile smoke takes built-in rows"):
+        metrics = recipes.load(file, profile="smoke").metrics
+    found = [name for name, options in metrics.items() if options.get("of") == "lexicon"]
+    assert found == (["parent", "mine"] if replaced else [])
+    assert metrics["bleu_totto"] == Record()
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.files import final_evaluation
 from loquent.files.machine.version import __version__
-from loquent.report.ceiling import limits
+from loquent.metrics.making import declared_range
 from loquent.statistics.tables import ARROWS, Table, literal, number
 
 FILE, PAGE = "leaderboard.json", "leaderboard.md"
@@ -254,7 +254,7 @@ def _check(place: str, entry: Entry, suite: Suite) -> None:
                 f"{place}: {name} must be one of {', '.join(known)}, got {getattr(entry, name)!r}"
             )
     metric = directed[entry.column].metric
-    low, high = limits(metric, ())
+    low, high = declared_range(metric)
     if not low <= entry.value <= high:
         raise BadSetting(f"{place}: value = {entry.value:g}; a mean of {metric} is from {low:g} to {high:g}")
     methods = [_method(cell) for cell in titles[entry.task].cells]

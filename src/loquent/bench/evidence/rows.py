@@ -14,8 +14,9 @@ from loquent.bench.schema.published import Figure
 from loquent.bench.schema.suite_schema import Column, Suite
 from loquent.core.guards.json_files import is_number
 from loquent.core.logged import value as measured
+from loquent.core.metric import Range
 from loquent.files import final_evaluation
-from loquent.report.ceiling import cut, limits
+from loquent.report.ranges import HELD_OUT, cut, limits
 from loquent.statistics import two_way
 from loquent.statistics.intervals import Interval, interval
 
@@ -29,7 +30,8 @@ class Row:
     `values`, and their standard errors over rows (`errors`), are by column and seed. `by_row` has, for the
     columns that are means over episodes, the mean on each row by seed. `both` has the intervals over seeds
     and rows of these columns, for 5 seeds or more; `over_rows`, for 2 to 4 seeds, those of the mean of these
-    runs over rows. Intervals end at the range of their column. `paper` holds the published figures by column.
+    runs over rows. Intervals end at the range of their column (`ends`). `paper` holds the published figures
+    by column.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Row:
     by_row: Mapping[str, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     both: Mapping[str, Interval] = field(default_factory=dict)
     over_rows: Mapping[str, Interval] = field(default_factory=dict)
+    ends: Mapping[str, Range] = field(default_factory=dict)
     decoding: str = ""  # of the evaluations; "" without a run
 
     def error(self, column: str) -> float | None:
@@ -80,7 +83,12 @@ def row(
         if (own := _by_row(settings, evaluations, runs))
     }
     ends = {
-        column: limits(settings.metric, values[column].values()) for column, settings in suite.columns.items()
+        column: limits(
+            settings.metric if settings.logged else HELD_OUT + settings.metric,
+            values[column].values(),
+            evaluations.values(),
+        )
+        for column, settings in suite.columns.items()
     }
     entry = suite.cells[name]
     table, paper = published.row(suite.paper, entry.published) if entry.published else (None, {})
@@ -108,6 +116,7 @@ def row(
         paper_quote=table.quote if table else "",
         errors={column: _errors(settings, runs, evaluations) for column, settings in suite.columns.items()},
         by_row=by_row,
+        ends=ends,
         both={
             column: cut(found, ends[column])
             for column, own in by_row.items()

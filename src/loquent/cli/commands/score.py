@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sys
-import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +18,7 @@ from loquent.core.guards.terminal import line
 from loquent.core.metric import Context, Metric, Samples
 from loquent.core.values import Record, plain
 from loquent.data import pairs
-from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, listed
+from loquent.errors import BadSetting, listed
 from loquent.metrics import scoring
 from loquent.statistics.resampling import EXACT, METHODS, RARE, WILSON, Bounds, Resampling
 from loquent.statistics.tables import named
@@ -87,20 +85,17 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"--samples {out} is one of the files to read; name another one")
     if out and not out.parent.is_dir():  # checked before the work
         raise FileNotFoundError(errno.ENOENT, "", str(out))
-    with _blaming(settings):
-        metrics = _build(settings)
+    built = (build_metrics(Record({name: Record(options)}), Context()) for name, options in settings.items())
+    metrics = {name: metric for name, [metric] in zip(settings, built, strict=True)}
     texts = pairs.read(predictions, references)
-    with (
-        _blaming(settings),
-        tqdm(
-            total=scoring.work(len(metrics), resampling),
-            desc="scoring",
-            delay=DELAY,
-            disable=None,
-            leave=False,
-            file=sys.stderr,
-        ) as bar,
-    ):
+    with tqdm(
+        total=scoring.work(len(metrics), resampling),
+        desc="scoring",
+        delay=DELAY,
+        disable=None,
+        leave=False,
+        file=sys.stderr,
+    ) as bar:
         scored = scoring.score(metrics, texts, resampling, bar.update)
         _check_references(metrics, texts, scored)
     if out:
@@ -167,51 +162,6 @@ def _resampling(options: Options) -> Resampling | None:
     return Resampling(
         method=options.interval, resamples=options.resamples, level=options.level, seed=options.seed
     )
-
-
-@contextmanager
-def _blaming(settings: dict[str, dict[str, Any]]) -> Iterator[None]:
-    """Turn an error in the code of a "module:Name" metric into a BrokenMetric with its file and line.
-
-    With LOQUENT_DEBUG=1 in the environment the error stays as it is.
-    """
-    try:
-        yield
-    except LoquentError:
-        raise
-    except Exception as error:
-        modules = {
-            options.get("of", name).partition(":")[0]
-            for name, options in settings.items()
-            if ":" in options.get("of", name)
-        }
-        files = {getattr(sys.modules.get(module), "__file__", None) for module in modules}
-        frames = list(traceback.extract_tb(error.__traceback__))
-        if not modules or debugging():
-            raise
-        frames = [frame for frame in frames if frame.filename in files] or frames
-        place, reason = frames[-1], "".join(traceback.format_exception_only(error)).strip()
-        raise BrokenMetric(
-            f"{place.filename}:{place.lineno}: {reason}; LOQUENT_DEBUG=1 shows the traceback"
-        ) from error
-
-
-def _build(settings: dict[str, dict[str, Any]]) -> dict[str, Metric]:
-    """The metrics by name.
-
-    Raises:
-        BadSetting: the code that a name stands for does not make a metric.
-    """
-    metrics = {}
-    for name, options in settings.items():
-        [metric] = build_metrics(Record({name: Record(options)}), Context())
-        if not isinstance(metric, Metric):
-            raise BadSetting(
-                f"{options.get('of', name)} made {metric!r}, which is no metric; return an object with "
-                "`name`, `version` and `higher_is_better`"
-            )
-        metrics[name] = metric
-    return metrics
 
 
 def _check_references(metrics: dict[str, Metric], texts: Samples, scored: scoring.Scored) -> None:

@@ -17,7 +17,7 @@ from loquent.core.task import Task
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting, LoquentError, nearest
 from loquent.files import names, trust
-from loquent.rewards.counting import RAW
+from loquent.rewards.counting import RAW, is_reward
 from loquent.training.datasets.collection import PLAN
 from loquent.training.datasets.designed import by_owner
 
@@ -41,7 +41,7 @@ def of_episodes(texts: Sequence[str], episodes: Sequence[Episode], source: Path,
             for episode in episodes
             for turn in episode.turns
             for name in turn.rewards
-            if not name.endswith(RAW)
+            if is_reward(name, turn.rewards)
         }
     )
     if texts:

@@ -53,6 +53,11 @@ class ConceptCoverage:
         """The only key of this metric: its name."""
         return (self.name,)
 
+    @property
+    def penalties(self) -> dict[str, tuple[str, dict[str, str]]]:
+        """The reward `missing_concepts`, which reads the row."""
+        return {self.name: ("missing_concepts", {"field": self.field})} if self.source == "row" else {}
+
     def __call__(self, samples: Samples) -> Measured:
         """Score each prediction by the concepts of its row or prompt; references are not read."""
         if self.source == "prompt":

@@ -35,6 +35,11 @@ class RepetitionRate:
     range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = ("repetition_rate",)
 
+    @property
+    def penalties(self) -> dict[str, tuple[str, dict[str, int]]]:
+        """The reward `repetition` with the same n-grams."""
+        return {self.name: ("repetition", {"n": self.n})}
+
     def __call__(self, samples: Samples) -> Measured:
         """Score the predictions; references, prompts and rows are not read."""
         return with_means({self.name: [repeated_share(words(text), self.n) for text in samples.predictions]})

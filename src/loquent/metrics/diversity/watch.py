@@ -56,6 +56,9 @@ class Watch:
     range: ClassVar[Range] = SHARES
     ranges: ClassVar[Record] = Record({"watch/words": (0.0, math.inf)})
     keys: ClassVar[tuple[str, ...]] = tuple(directions)
+    penalties: ClassVar[Record] = Record(
+        {"watch/repetition": ("repetition", Record(n=3)), "watch/copied": ("copying", Record(n=3))}
+    )
     corpus_only: ClassVar[tuple[str, ...]] = ("watch/distinct_2", "watch/same")
 
     def __call__(self, samples: Samples) -> Measured:

@@ -50,7 +50,9 @@ class SimilarityOptions:
         "max", "with several references: the largest cosine, or the mean", choices=tuple(OVER)
     )
     revision: str = setting("", "the revision of a Hugging Face name")
-    device: str = setting("auto", "the device of the encoder", choices=("auto", "cpu", "cuda"))
+    device: str = setting(
+        "auto", "the device of the encoder", choices=("auto", "cpu", "cuda"), execution=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

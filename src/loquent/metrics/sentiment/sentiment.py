@@ -45,7 +45,9 @@ class SentimentOptions:
         low=0,
     )
     revision: str = setting("", "the revision of a Hugging Face name")
-    device: str = setting("auto", "the device of that classifier", choices=("auto", "cpu", "cuda"))
+    device: str = setting(
+        "auto", "the device of that classifier", choices=("auto", "cpu", "cuda"), execution=True
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)

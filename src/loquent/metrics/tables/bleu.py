@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -55,6 +55,7 @@ class BleuTotto:
     name: ClassVar[str] = "bleu_totto"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS if subset)
 

@@ -64,6 +64,7 @@ class Parent:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
     range: ClassVar[Range] = SHARES
+    needs: ClassVar[tuple[str, ...]] = ("table",)
     keys: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in PARTS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(
         f"parent{subset}{part}" for subset in SUBSETS if subset for part in PARTS

@@ -55,6 +55,13 @@ class Comments(Task):
             rewards=Record(toxicity=-5.0, noised_toxicity=0.0, upvotes=0.0, shift=0.0),
             invalid=(EMPTY_COMMENT, NO_LABEL, NO_VOTE),
             return_range=(-10.0, 0.0),
+            ranges=Record(
+                {
+                    "reward/toxicity": (0.0, 2.0),
+                    "reward/noised_toxicity": (0.0, 2.0),
+                    "reward/upvotes": (-1.0, 1.0),
+                }
+            ),
             paper="arXiv:2206.11871",
             licences=("Apache-2.0 (the built-in posts)",) if self.options.source == BUILTIN else (),
         )

@@ -227,9 +227,9 @@ def _pieces(row: Row, options: Options) -> Iterator[Row]:
     The field `source_id` of a piece is the id of the whole text. A last piece that is too short for a prompt
     is dropped.
     """
-    ends = [match.end() for match in re.finditer(r"\S+", row.fields.get("text", ""))]
     size = options.text_words
-    if not size or len(ends) <= size or "references" in row.fields:
+    ends = ends_of_words(row.fields.get("text", "")) if size and "references" not in row.fields else []
+    if len(ends) <= size:
         yield row
         return
     for number, first in enumerate(range(0, len(ends), size)):

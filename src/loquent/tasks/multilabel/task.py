@@ -105,6 +105,7 @@ class MultiLabel(Task):
             return_range=(-options.empty_score if options.dense else 0.0, 1.0)
             if self.reward is None
             else None,
+            ranges=Record(score=(0.0, 1.0)),
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if options.source == "builtin" else (),
         )

@@ -98,6 +98,7 @@ class MultipleChoice(Task):
             rewards=Record(correct=1.0) if self.reward is None else Record(correct=0.0, custom=1.0),
             invalid=("neither ANSWER nor CONTINUE",),
             return_range=(0.0, 1.0) if self.reward is None else None,
+            ranges=Record(score=(0.0, 1.0)),
             paper="arXiv:2011.08272",
             licences=("Apache-2.0",) if options.source == "builtin" else (),
         )

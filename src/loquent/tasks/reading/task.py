@@ -342,6 +342,7 @@ def _spec(chosen: settings.Options) -> TaskSpec:
         rewards=Record(weights),
         invalid=INVALID,
         return_range=(-chosen.invalid_penalty * chosen.steps, 1.0),
+        ranges=Record(score=(0.0, 1.0)),
         paper="arXiv:1908.10449",
         licences=("Apache-2.0",) if chosen.source == "builtin" else (),
     )

@@ -118,8 +118,15 @@ def _options(kind: str, name: str) -> type:
 
 
 def _describe_code(name: str) -> str:
-    """The settings of "module:Name": the `Config` of an algorithm, the `Options` of anything else."""
+    """The settings of "module:Name": the `Config` of an algorithm, the `Options` of anything else.
+
+    A function that scores is described by what it reads, its direction and its range.
+    """
+    from loquent.metrics.function import FunctionMetric, inputs, of_function  # few recipes need this room
+
     thing = registry.import_name(name)
+    if isinstance(thing, FunctionMetric) or (callable(thing) and inputs(thing, name)):
+        return f"{name}: {of_function(thing).description}"
     is_algorithm = isinstance(thing, type) and issubclass(thing, Algorithm)
     schema = thing.Config if is_algorithm else options_of(thing)
     if not dataclasses.is_dataclass(schema):

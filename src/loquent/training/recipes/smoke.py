@@ -10,16 +10,15 @@ from typing import Any
 
 from loquent.core import registry
 from loquent.core.catalogue import DEFAULT_TASK
-from loquent.core.options import Node, tree
+from loquent.core.options import Node, from_values, tree
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
+from loquent.metrics.making import declared
 from loquent.training.recipes import kinds, scores
 from loquent.training.recipes.overrides import PROFILE, Override, Overrides, override, path_of
 
 Sections = Mapping[str, Mapping[str, Node]]
 
-NEED_TABLES = ("parent", "bleu_totto")  # metrics of tables
-OF_TABLES = "totto"  # the only dataset whose built-in rows have tables
 SMOKE = (
     "training.updates=2",
     "training.episodes=4",
@@ -83,8 +82,8 @@ def overrides_of(profile: str | None, root: Node, overrides: Overrides) -> Overr
     rows = _rows(sections, overrides)
     small = _algorithm(override(copy.deepcopy(root), overrides))
     dataset = sections.get("task", {}).get("dataset")
-    without_tables = bool(rows) and (dataset is None or dataset.value != OF_TABLES)
-    return (*SMOKE, *texts, *small, *rows, *_scores(sections, without_tables))
+    builtin = {"dataset": dataset.value} if dataset else {}
+    return (*SMOKE, *texts, *small, *rows, *_scores(sections, builtin if rows else None))
 
 
 def _rows(sections: Sections, overrides: Overrides) -> list[str]:
@@ -123,10 +122,13 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
     return texts
 
 
-def _scores(sections: Sections, without_tables: bool) -> list[Override]:
-    """Overrides of rewards and metrics that need absent networks, programs or tables, or a judge.
+def _scores(sections: Sections, builtin: Mapping[str, Any] | None) -> list[Override]:
+    """Overrides of rewards and metrics that need absent networks, programs or fields of rows, or a judge.
 
     They get their default classifier, or the metric `lexicon` replaces them.
+
+    Args:
+        builtin: the task's options with built-in rows; None if the rows are the recipe's own.
     """
     found: list[Override] = []
     for section in ("rewards", "metrics"):
@@ -141,12 +143,25 @@ def _scores(sections: Sections, without_tables: bool) -> list[Override]:
                     for key, value in DEFAULTS_OF_CLASSIFIER.items()
                     if key in options
                 ]
-            elif isinstance(of, str) and ":" not in of and (absent or (without_tables and of in NEED_TABLES)):
+            elif isinstance(of, str) and ":" not in of and (absent or _lacks(of, builtin)):
                 _check(section, name, node)
                 weight = {"weight": options["weight"]} if "weight" in options else {}
                 lexicon = {"of": tree("lexicon", PROFILE, None), **weight}
                 found.append(Override((section, name), Node(lexicon, PROFILE, None)))
     return found
+
+
+def _lacks(of: str, builtin: Mapping[str, Any] | None) -> bool:
+    """Whether the built-in rows do not have a field that a registered metric needs."""
+    needs = declared(of, "needs", ()) if of in registry.names("metric") else ()
+    if builtin is None or not needs:
+        return False
+    try:
+        options = from_values(kinds.options_of_task(DEFAULT_TASK), builtin, "task")
+    except BadSetting:  # reported when the recipe is built
+        return False
+    rows = registry.find("task", DEFAULT_TASK)(options).rows("train")
+    return not set(needs) <= rows[0].fields.keys()
 
 
 def _check(section: str, name: str, node: Node) -> None:

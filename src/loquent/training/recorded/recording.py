@@ -23,7 +23,7 @@ from loquent.errors import BadSetting
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch, cat, token_batch
 from loquent.models.tokens.rewards import learner_rewards
-from loquent.rewards.counting import RAW
+from loquent.rewards.counting import is_reward
 from loquent.rewards.learner import Learner
 from loquent.training.recipes.sections import TrainingSettings
 from loquent.training.recorded.files import episode_file, read_checked, rows_for
@@ -143,7 +143,9 @@ class _Episodes:
             self.batches.append(replace(batch, episode=batch.episode + len(self.returns)))
             self.returns += [episode.total(rewards.weights) for episode in scored]
             turns = [turn for episode in chunk for turn in episode.turns]
-            self.rewarded |= {name for turn in turns for name in turn.rewards if not name.endswith(RAW)}
+            self.rewarded |= {
+                name for turn in turns for name in turn.rewards if is_reward(name, turn.rewards)
+            }
 
 
 def _has(row: Row, only: Record) -> bool:
