@@ -87,24 +87,23 @@ class Term:
                 f"{place_of(error)}reward {self.name!r} raised {type(error).__name__}: {error}; "
                 f"{self._culprit(samples)}"
             ) from error
-        unjudged = self._unjudged(measured, len(samples))
         whole = numbers(self._chosen(measured), samples.rows, self.name)
+        unjudged = self._unjudged(measured, len(samples))
         key = f"{self.metric.name}/"
         has_parts = not self.key and traits(self.metric).parts
         parts = [name for name in measured.samples if has_parts and name.startswith(key)]
         columns = {"": whole, **{f"/{name.removeprefix(key)}": measured.samples[name] for name in parts}}
         return Scored({suffix: _without(unjudged, column) for suffix, column in columns.items()}, unjudged)
 
-    def _unjudged(self, measured: Any, count: int) -> frozenset[int]:
-        told = getattr(measured, "unjudged", ())
+    def _unjudged(self, measured: Measured, count: int) -> frozenset[int]:
         try:
-            unjudged = frozenset(told)
+            unjudged = frozenset(measured.unjudged)
         except TypeError:
             unjudged = frozenset({-1})
         if not unjudged <= frozenset(range(count)) or (unjudged and not self.fallible):
             raise BadReward(
-                f"reward {self.name!r}: its metric returned unjudged = {shown(told)} for {count} samples; it "
-                "must hold numbers of samples, and the metric must declare fallible = True"
+                f"reward {self.name!r}: its metric returned unjudged = {shown(measured.unjudged)} for "
+                f"{count} samples; it must hold numbers of samples, and the metric must declare fallible = True"
             )
         return unjudged
 
