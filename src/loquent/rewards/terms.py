@@ -103,7 +103,8 @@ class Term:
         if not unjudged <= frozenset(range(count)) or (unjudged and not self.fallible):
             raise BadReward(
                 f"reward {self.name!r}: its metric returned unjudged = {shown(measured.unjudged)} for "
-                f"{count} samples; it must hold numbers of samples, and the metric must declare fallible = True"
+                f"{count} samples; it must hold numbers of samples, and the metric must declare "
+                "fallible = True"
             )
         return unjudged
 
