@@ -77,11 +77,13 @@ class Measured:
     """The result of a metric.
 
     `samples` has one score per sample for each key, None where the metric does not apply. `corpus` has one
-    number per key; a key that does not apply is absent.
+    number per key; a key that does not apply is absent. `unjudged` has the numbers of the samples that should
+    have a score and could not be judged; their scores are None.
     """
 
     samples: Scores = field(default_factory=dict)
     corpus: dict[str, float] = field(default_factory=dict)
+    unjudged: frozenset[int] = frozenset()
 
 
 @runtime_checkable
@@ -120,6 +122,7 @@ class Traits:
     reads: str = "answer"
     parts: bool = False  # whether the keys NAME/PART are parts of the score NAME
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
+    fallible: bool = False  # whether it may leave samples unjudged, as a judge that cannot be reached
     # by key, the reward that is the score with the opposite sign, up to a constant: its name and options
     penalties: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
 

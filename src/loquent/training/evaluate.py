@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -25,6 +25,7 @@ from loquent.files import final_evaluation
 from loquent.metrics.pairs import with_means
 from loquent.metrics.scoring import finite
 from loquent.rewards import compose
+from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
 from loquent.training.metrics import ranges, same_key
 
@@ -125,6 +126,9 @@ def evaluate_agent(
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
+    values |= outcomes.unjudged(
+        played, [term.name for term in terms if isinstance(term, Term) and term.fallible]
+    )
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups
@@ -199,7 +203,8 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     """The scores of all metrics on the last answers of the episodes: per episode and for the corpus.
 
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
-    KEY; the mean is over these.
+    KEY; the mean is over these. `unjudged/KEY` is the number of episodes that a fallible metric could not
+    judge; if it could judge none, the value is nan.
     """
     own = [rows[episode.row] for episode in episodes]
     samples = compose.samples_of(episodes, own)
@@ -210,25 +215,36 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
             measured = _summed(finite(metric.name, metric, compose.turns_of(episodes, own)), episodes)
         else:
             measured = finite(metric.name, metric, samples)
-        corpus = measured.corpus
+        corpus = {**dict.fromkeys(measured.samples if measured.unjudged else (), math.nan), **measured.corpus}
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
         columns |= measured.samples
         shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
+        if traits(metric).fallible:
+            count = float(len(measured.unjudged))
+            values |= {f"{outcomes.UNJUDGED}{key}": count for key in measured.samples}
     return Measured(columns, values)
 
 
 def _summed(measured: Measured, episodes: Sequence[Episode]) -> Measured:
-    """Scores of answers as scores of episodes: the sum over an episode's answers that have one."""
+    """Scores of answers as scores of episodes: the sum over an episode's answers that have one.
+
+    An episode with an unjudged answer is unjudged.
+    """
+    owners = [number for number, episode in enumerate(episodes) for _ in episode.answers()]
+    unjudged = frozenset(owners[i] for i in measured.unjudged)
     columns: Scores = {}
     for key, column in measured.samples.items():
         scores = iter(column)
         own = [list(islice(scores, len(episode.answers()))) for episode in episodes]
         present = [[score for score in answers if score is not None] for answers in own]
-        columns[key] = [math.fsum(answers) if answers else None for answers in present]
-    return with_means(columns)
+        columns[key] = [
+            math.fsum(answers) if answers and number not in unjudged else None
+            for number, answers in enumerate(present)
+        ]
+    return replace(with_means(columns), unjudged=unjudged)
 
 
 def _written(value: float | None, digits: int) -> str:

@@ -23,6 +23,7 @@ from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.pretrained.footprint import products
 from loquent.rewards import learner
+from loquent.rewards.terms import Term
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.recipes import Recipe
 
@@ -98,7 +99,9 @@ class Experience(ABC):
             playing=self.alone,
             recorded=self.recorded,
             ends=self.ends(),
+            processes=parallel.size(),
         )
+        self.fallible = [term.name for term in parts.terms if isinstance(term, Term) and term.fallible]
         self.games = 0
         self.seconds: dict[str, float] = {}
 
@@ -170,12 +173,12 @@ class Batches(Experience):
 
     @abstractmethod
     def next(self) -> tuple[Any, dict[str, float]]:
-        """The prepared batch of the next update, and its logged values."""
+        """The prepared batch of the next update, or None if there is nothing to learn; its logged values."""
 
     def update(self) -> dict[str, float]:
         """Make the next batch and learn from it."""
         batch, summary = self.next()
-        return {**summary, **self.learn(batch)}
+        return summary if batch is None else {**summary, **self.learn(batch)}
 
     def learn(self, batch: Any) -> dict[str, float]:
         """Learn from a prepared batch; returns the logged values."""

@@ -123,7 +123,7 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
 
 
 def _scores(sections: Sections, builtin: Mapping[str, Any] | None) -> list[Override]:
-    """Overrides of rewards and metrics that need absent networks, programs or fields of rows.
+    """Overrides of rewards and metrics that need absent networks, programs or fields of rows, or a judge.
 
     They get their default classifier, or the metric `lexicon` replaces them.
 
@@ -136,6 +136,7 @@ def _scores(sections: Sections, builtin: Mapping[str, Any] | None) -> list[Overr
             options = node.value if isinstance(node.value, dict) else {}
             of = options["of"].value if "of" in options else name
             absent = any(key in options and not _exists(options[key].value) for key in ("path", "jar"))
+            absent = absent or "judge" in options  # a folder that may be absent, or an endpoint
             if "classifier" in options:
                 found += [
                     Override((section, name, key), tree(value, PROFILE, None))
