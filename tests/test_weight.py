@@ -17,24 +17,24 @@ HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
 SHARE_OF_TESTS = 0.96  # 0.953 after the options of commands; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
-    "adapters": 1_173,
-    "agents": 896,
-    "algorithms": 4_749,
+    "adapters": 1_181,
+    "agents": 1_009,
+    "algorithms": 4_750,
     "bench": 5_782,
     "cli": 3_437,
-    "core": 3_837,
+    "core": 3_992,
     "corpora": 1_646,
-    "data": 3_312,
+    "data": 4_308,
     "door": 320,
     "files": 1_392,
-    "metrics": 5_453,
+    "metrics": 5_455,
     "models": 6_991,
     "pretrained": 3_271,
     "report": 1_982,
-    "rewards": 1_130,
+    "rewards": 1_478,
     "statistics": 1_018,
-    "tasks": 12_849,
-    "training": 4_164,
+    "tasks": 12_872,
+    "training": 4_417,
 }
 NO_CODE = {
     tokenize.COMMENT,

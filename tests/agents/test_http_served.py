@@ -12,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from helpers.agents import tiny_judge
 from loquent.agents.exact import Exact
 from loquent.cli import main as cli
 from loquent.core.agent import make
 from loquent.core.episode import TASK
+from loquent.core.metric import Context, Samples
 from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadSetting
+from loquent.metrics.making import make as make_metric
 from loquent.models.format.names import Chat, Plain
 from loquent.training import by_name
 from loquent.training.run import load_run
@@ -159,6 +162,28 @@ def test_a_served_run_gives_the_local_agent_s_greedy_answers_through_both_interf
     assert agent.exact is not None
     chosen = over_http(exported, url, task, api="completions", tokenizer=str(exported), format="plain")
     assert played(task, chosen) == right
+
+
+def test_a_served_model_judges_as_the_model_in_its_folder(address, tmp_path):
+    folder = str(tiny_judge.write(tmp_path / "judge"))
+    there = {
+        "kind": "http",
+        "base_url": wait(address),
+        "model": folder,
+        "api": "completions",
+        "format": "plain",
+    }
+    here = {"kind": "folder", "path": folder, "max_new_tokens": TOKENS}
+    samples = Samples(["good film", "dull", "x " * 300], prompts=["it was"] * 3)
+    for judge in (
+        {**there, "tokenizer": folder, "temperature": 0.0, "max_tokens": TOKENS, "retries": 0},
+        here,
+    ):
+        options = {"judge": judge, "low": 0, "high": 5, "rubric": "Be brief.", "cache": "none"}
+        metric = make_metric("llm_judge", Context(), options)
+        measured = metric(samples)
+        assert (measured.samples["llm_judge"], measured.unjudged) == ([4.0, 4.0, None], {2}), judge["kind"]
+        assert 0 < metric.spent["tokens"] < 1000
 
 
 def test_an_exported_folder_plays_here_in_the_format_it_was_trained_with(exported, tmp_path):

@@ -11,7 +11,7 @@ import loquent
 from loquent.core.task import Row
 from loquent.core.values import Record, digest
 from loquent.data import corpora
-from loquent.data.sources import SPLITS
+from loquent.data.tables.splits import SPLITS
 from loquent.errors import LoquentError
 from tools.corpora.table import CORPORA, HOUSE
 from tools.corpora.writing import encoded, records, write

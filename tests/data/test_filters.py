@@ -1,5 +1,7 @@
 """Shares of episodes by return, and what is no share."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,6 +37,14 @@ def test_by_hand():
     assert worst(scores, 0.4).tolist() == [1, 3]
     assert best(scores, 1.0).tolist() == worst(scores, 1.0).tolist() == [0, 1, 2, 3, 4]
     assert best(scores, 0.79).tolist() == [0, 2, 4], "int(5 * 0.79) = 3"
+
+
+def test_an_episode_that_could_not_be_judged_is_in_no_share():
+    episodes = [game(i, float(i)) for i in range(4)]
+    episodes[3] = replace(episodes[3], unjudged=("guess",))
+    assert numbers(filtered(episodes, WEIGHTS, top=0.4)) == [2]
+    episodes[3] = replace(episodes[3], unjudged=("other",))  # a name without a weight
+    assert numbers(filtered(episodes, WEIGHTS, top=0.25)) == [3]
 
 
 def test_a_share_of_less_than_one_episode_keeps_none_and_not_all():

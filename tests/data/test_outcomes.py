@@ -10,15 +10,16 @@ import pytest
 
 from loquent.adapters.gymnasium import Environment
 from loquent.cli.commands.printed import scores
-from loquent.core import logged
+from loquent.core import episode, logged
 from loquent.core.agent import Answer
+from loquent.core.episode import Episode, Turn
 from loquent.core.metric import Measured
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.data import outcomes
-from loquent.errors import BadSetting, BrokenTask
+from loquent.errors import BadRow, BadSetting, BrokenTask
 from loquent.statistics.intervals import student
 from loquent.tasks.wordle.task import Wordle
 from loquent.training.evaluate import evaluate_agent
@@ -278,3 +279,41 @@ def test_the_interval_of_an_evaluation_holds_the_mean_of_all_rows(episodes, fick
         for key in held:
             held[key] += abs(found.values[key] - 0.5) <= t * found.errors[key]
     assert all(0.925 <= count / 600 <= 0.975 for count in held.values()), held
+
+
+def test_an_unjudged_episode_is_in_no_mean_of_its_reward_and_of_the_return():
+    def game(row, unjudged=(), **rewards):
+        turns = (Turn("task", "go", to="agent"), Turn("agent", "x", rewards=Record(rewards)))
+        return Episode("t-v1", row, "train", 0, 0, turns, "done", unjudged=unjudged)
+
+    episodes = [game("a", q=1.0, w=2.0), game("a", ("q",), w=4.0), game("b", q=3.0, w=6.0), game("c", ("q",))]
+    spec, weights = TaskSpec(id="t"), Record(q=1.0, w=1.0)
+    columns = outcomes.columns(episodes, spec, weights)
+    assert (columns["return"], columns["reward/q"], columns["reward/w"]) == (
+        [3.0, 9.0],
+        [1.0, 3.0],
+        [2, 4, 6, 0],
+    )
+    for key, column in columns.items():
+        assert len(outcomes.rows(episodes, key)) == len(column), key
+    assert outcomes.rows(episodes, "return") == ["a", "b"]
+    assert outcomes.unjudged(episodes, ["q", "w"]) == {"unjudged/q": 2.0, "unjudged/w": 0.0}
+    assert outcomes.learnable(episodes, weights) == [episodes[0], episodes[2]]
+    assert outcomes.learnable([*episodes, episodes[0]], weights, least=2) == [episodes[0], episodes[0]]
+    assert outcomes.learnable(episodes, Record(w=1.0)) == episodes
+    every = outcomes.columns([episodes[3]], spec, weights)
+    assert all(
+        map(math.isnan, outcomes.mean_and_error(every["return"], outcomes.rows([episodes[3]], "return")))
+    )
+
+
+def test_a_file_says_which_rewards_were_not_judged(tmp_path):
+    told = Episode("t-v1", "r", "train", 0, 0, (Turn("task", "go", to="agent"),), None, unjudged=("q", "w"))
+    episode.write(tmp_path / "episodes.jsonl", [told, replace(told, unjudged=())])
+    assert [one.unjudged for one in episode.read(tmp_path / "episodes.jsonl")] == [("q", "w"), ()]
+    assert "unjudged" not in (tmp_path / "episodes.jsonl").read_text().splitlines()[1]
+    (tmp_path / "bad.jsonl").write_text(
+        (tmp_path / "episodes.jsonl").read_text().replace('["q", "w"]', '"q"')
+    )
+    with pytest.raises(BadRow, match="unjudged"):
+        list(episode.read(tmp_path / "bad.jsonl"))

@@ -10,7 +10,8 @@ import pytest
 import loquent
 from loquent.core.task import Row
 from loquent.core.values import Record
-from loquent.data.sources import Source, draw_of, fingerprint, load, split_by_id
+from loquent.data.sources import Source, fingerprint, load, split_by_id
+from loquent.data.tables.splits import draw_of
 from loquent.errors import BadRow, BadSetting
 
 
@@ -30,7 +31,7 @@ def test_a_folder_of_splits_in_mixed_formats(tmp_path):
     splits = load(Source(kind="path", path=str(tmp_path)))
     assert ids(splits) == {
         "train": ["train-1", "train-2"],
-        "validation": ["validation-2"],
+        "validation": ["validation-1"],
         "test": ["test-1"],
     }
     assert splits["validation"][0]["label"] == "0"
@@ -236,9 +237,9 @@ def test_paths_that_hold_nothing(tmp_path):
         load(Source(kind="path", path=str(tmp_path / "x")))
     with pytest.raises(BadSetting, match="it must hold files named train"):
         load(Source(kind="path", path=str(tmp_path)))
-    (tmp_path / "a.parquet").write_text("x")
+    (tmp_path / "a.xlsx").write_text("x")
     with pytest.raises(BadSetting, match="no reader for this kind of file"):
-        load(Source(kind="path", path=str(tmp_path / "a.parquet")))
+        load(Source(kind="path", path=str(tmp_path / "a.xlsx")))
     write(tmp_path / "val.jsonl", ["a b"])
     write(tmp_path / "dev.jsonl", ["a b"])
     with pytest.raises(BadSetting, match=r"dev.jsonl and val.jsonl both hold the split 'validation'"):

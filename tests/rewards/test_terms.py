@@ -185,3 +185,19 @@ def test_without_a_key_a_term_takes_the_score_called_as_the_metric_is():
 
     assert Term("t", Two()).score(Samples(["a"], rows=[Row("r")])) == [1.0]
     assert Term("t", Two(), "two/else").score(Samples(["a"], rows=[Row("r")])) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("fallible", "unjudged"), [(True, 3), (True, {7}), (True, {"a"}), (True, [[0]]), (False, frozenset({0}))]
+)
+def test_what_a_metric_says_of_unjudged_samples_is_checked(fallible, unjudged):
+    class Unsure(FunctionMetric):
+        def __call__(self, samples):
+            return Measured({"function": [1.0] * len(samples)}, {}, unjudged)
+
+    metric = Unsure(None)
+    metric.fallible = fallible
+    with pytest.raises(
+        BadReward, match=r"reward 'x': its metric returned unjudged = .* declare fallible = True"
+    ):
+        Term("x", metric).score(Samples(["a", "b"], rows=[Row("r"), Row("s")]))

@@ -8,6 +8,7 @@ from typing import Any
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.data.pools import Pool, finite, shown
+from loquent.data.tables.rows import by_id
 from loquent.errors import BadRow, BadSetting, UnknownName, kind_of, naming
 
 CHOICES = ("sample", "index", "id")
@@ -31,7 +32,7 @@ class DrawnRows:
         self.task, self.scale = task, float(scale)
         self.added: dict[str, list[tuple[Row, float]]] = {}
         self._pools: dict[str, Pool] = {}
-        self._row_ids: dict[str, set[str]] = {}
+        self._own_rows: dict[str, Mapping[str, Row]] = {}
         self._block: tuple[tuple[int, str, int], list[float]] = ((-1, "", -1), [])
 
     def add(self, row: Row, weight: float | None, split: str) -> None:
@@ -44,10 +45,9 @@ class DrawnRows:
         weight = row.fields.get("weight", 1.0) if weight is None else weight
         if not finite(weight):
             raise BadSetting(f"weight = {shown(weight)}: must be a finite number of at least 0")
-        if row.id in self._ids(split):
+        if any(row.id == other.id for other, _ in self.added.get(split, ())) or row.id in self._by_ids(split):
             raise BadRow(f"{split} already has a row with the id {row.id!r}; add the row under another id")
         self.added.setdefault(split, []).append((row, float(weight)))
-        self._ids(split).add(row.id)
         self._pools.pop(split, None)
 
     def count(self, split: str) -> int:
@@ -135,10 +135,10 @@ class DrawnRows:
         self._own(split)
         return self.task.row(split, id)
 
-    def _ids(self, split: str) -> set[str]:
-        if split not in self._row_ids:
-            self._row_ids[split] = {row.id for row in self._own(split)}
-        return self._row_ids[split]
+    def _by_ids(self, split: str) -> Mapping[str, Row]:
+        if split not in self._own_rows:
+            self._own_rows[split] = by_id(self._own(split))
+        return self._own_rows[split]
 
     def _pool(self, split: str) -> Pool:
         if split not in self._pools:

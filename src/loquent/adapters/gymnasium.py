@@ -56,6 +56,7 @@ class Environment(gym.Env[Any, Any]):
         legal, action_mask: for tasks with actions, the legal texts (up to 256 actions); in the index form,
             the mask.
         is_success: after the end, where the task declares success.
+        unjudged: after the end, the names of the terms that could not judge the episode, if there are any.
     The task adds its own keys (`Task.info`), such as a score, and after the end the solution.
 
     Example:
@@ -222,22 +223,26 @@ class Environment(gym.Env[Any, Any]):
             self._pending += [rewards, *others]
             rewards = EMPTY
         self._over = over = TOO_LONG if game.step.ended == CUT and self.form == "text" else game.step.ended
+        unjudged: tuple[str, ...] = ()
         if self._pending or (self.terms and over is not None):
-            rewards = step_rewards.added([*self._pending, rewards, self._scored(game)])
+            gained, unjudged = self._scored(game)
+            rewards = step_rewards.added([*self._pending, rewards, gained])
             self._pending = []
         if over is None or game.step.observation.text:
             self._form.begin(game)
         terminated, truncated = (False, False) if over is None else self.task.flags(over)
         info = self._info.build(game, over, rewards, text)
+        if unjudged:
+            info["unjudged"] = unjudged
         if self.render_mode == "human":
             self.render()
         total = self.task.total(rewards, self.weights)
         return self._form.observe(game), total, terminated, truncated, info
 
-    def _scored(self, game: Live) -> Record:
-        """The rewards that terms add after the end of the episode."""
+    def _scored(self, game: Live) -> tuple[Record, tuple[str, ...]]:
+        """The rewards that terms add after the end of the episode, and the names of those not judged."""
         if self._over is None or not self.terms:
-            return EMPTY
+            return EMPTY, ()
         return step_rewards.of_terms(self.terms, self.episode(), game.row)
 
     def render(self) -> str | None:

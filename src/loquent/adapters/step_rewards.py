@@ -33,15 +33,18 @@ def of_other_seats(game: Live, seat: str, agents: Mapping[str, Agent]) -> list[R
     return rewards
 
 
-def of_terms(terms: Sequence[Any], episode: Episode, row: Row) -> Record:
-    """The rewards that terms add to an episode that has ended."""
+def of_terms(terms: Sequence[Any], episode: Episode, row: Row) -> tuple[Record, tuple[str, ...]]:
+    """The rewards that terms add to an ended episode, and the names of those that were not judged."""
     from loquent import rewards  # imports metrics, which few environments need
 
     before = episode.rewards
-    after = rewards.apply(terms, [episode], {row.id: row})[0].rewards
-    return Record(
-        {name: value - before.get(name, 0.0) for name, value in after.items() if value != before.get(name)}
-    )
+    [scored] = rewards.apply(terms, [episode], {row.id: row})
+    gained = {
+        name: value - before.get(name, 0.0)
+        for name, value in scored.rewards.items()
+        if value != before.get(name)
+    }
+    return Record(gained), scored.unjudged
 
 
 def added(records: Sequence[Record]) -> Record:

@@ -15,6 +15,7 @@ from loquent.core.live import Live
 from loquent.core.task import Observation, Task
 from loquent.core.values import Record
 from loquent.data.pools import Sampler
+from loquent.data.tables.rows import by_id
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files import saved_state
 from loquent.rewards import compose
@@ -160,7 +161,7 @@ class Table:
         if games and len(games) != self.places:
             what = f"the checkpoint has {len(games)} running episodes, and the settings ask for {self.places}"
             raise BadCheckpoint(f"{what}; resume with the settings of the run")
-        rows = {row.id: row for row in self.sampler.pool.rows}
+        rows = by_id(self.sampler.pool.rows)
         missing = [row for saved in games if (row := saved_state.text(saved, "row")) not in rows]
         if missing:
             what = f"the checkpoint has a running episode on the row {missing[0]!r}, which is not in the pool"

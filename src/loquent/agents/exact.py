@@ -55,7 +55,7 @@ class Exact:
                 "causal models; play it with the agent `model` instead"
             )
         begun(self.tokenizer)
-        self.format = of_tokenizer(name, self.tokenizer, thinking)
+        self.format = of_tokenizer(name, self.tokenizer, thinking if name == CHAT else None)
         longest = context(SimpleNamespace(config=config))
         self.room = longest - max_tokens
         if self.room < 1:

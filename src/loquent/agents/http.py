@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from loquent.agents import prompts
 from loquent.agents.exact import Exact
@@ -23,11 +23,14 @@ from loquent.core.remote.endpoint import CONTEXT, Endpoint, dumped
 from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.core.values import plain
+from loquent.errors import BrokenAgent
 from loquent.models.exported import NOTE
 
 MOST_STOPS = 4  # the most stop strings that the protocol allows
 REMEMBERED = 4096  # the most episodes for which the dropped turns are remembered
 SAMPLING = ("top_p", "top_k", "min_p")  # further fields of a request that shape its sampling
+MOST_TOKENS = 10**9  # of one request; an endpoint that reports more is not believed
+T = TypeVar("T")
 NO_IDS = frozenset({400, 415, 422})  # statuses of a server that takes no token ids as a prompt
 
 
@@ -55,8 +58,14 @@ class Http:
         exported = (Path(options.model) / NOTE).is_file()
         folder = options.tokenizer or (options.model if exported else "")
         self.exact = Exact(folder, options.format, options.api, options.max_tokens) if folder else None
+        self.tokens, self.concurrency = 0, options.concurrency
         self._refused: OrderedDict[tuple[str, str], tuple[tuple[Turn, ...], int]] = OrderedDict()
         self._remarks: list[str] = []
+
+    @property
+    def receiver(self) -> str:
+        """The address and the model that questions are sent to."""
+        return f"{self.endpoint.url} (model {self.options.model})"
 
     @property
     def decoding_text(self) -> str:
@@ -71,11 +80,29 @@ class Http:
             BrokenAgent: the endpoint refused a question, or failed at every attempt; the error has its
                 address and status.
         """
+        return self._each(self._ask, asked)
+
+    def attempt(self, questions: Sequence[Question]) -> list[Answer | BrokenAgent]:
+        """One answer per question, or its error; Ctrl-C ends it at once.
+
+        A prompt that is known to be longer than the context is an error, and is not sent.
+        """
+        return self._each(self._try, questions)
+
+    def _each(self, ask: Callable[[Question], Coroutine[Any, Any, T]], asked: Sequence[Question]) -> list[T]:
         try:
-            return self.endpoint.each(self._ask, asked)
+            return self.endpoint.each(ask, asked)
         finally:
             while self._remarks:
-                warnings.warn(self._remarks.pop(0), Remark, stacklevel=2)
+                warnings.warn(self._remarks.pop(0), Remark, stacklevel=3)
+
+    async def _try(self, question: Question) -> Answer | BrokenAgent:
+        try:
+            if self.exact is not None:
+                prompts.check_fits(self.exact.format, question, self.exact.room, self.name)
+            return await self._ask(question)
+        except BrokenAgent as error:
+            return error
 
     async def _ask(self, question: Question) -> Answer:
         first = self._first(question)
@@ -84,7 +111,9 @@ class Http:
         while True:
             body, stops = self._question(question, first)
             try:
-                text, stopped = self._read(await self.endpoint.post(body), question, stops)
+                response = await self.endpoint.post(body)
+                text, stopped = self._read(response, question, stops)
+                self.tokens += _tokens(response, body)
                 return Answer(text, stopped, dropped=first)
             except TooLong as error:
                 self._remarks.append(
@@ -188,3 +217,12 @@ class Http:
         elif options.strip and question.actions is not None:
             text = text.strip()
         return text, "length" if cut else "stop" if ended in question.observation.stop and ended else "end"
+
+
+def _tokens(response: Any, body: Any) -> int:
+    """The tokens of a request by its response; if it does not say, the bytes of both, which are more."""
+    usage = response.get("usage") if isinstance(response, dict) else None
+    count = usage.get("total_tokens") if isinstance(usage, dict) else None
+    if isinstance(count, int) and not isinstance(count, bool) and 0 < count < MOST_TOKENS:
+        return count
+    return len(dumped(body).encode("utf-8", "replace")) + len(dumped(response).encode("utf-8", "replace"))

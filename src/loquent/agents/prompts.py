@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from loquent.core.actions import ActionSet
 from loquent.core.agent import Question
 from loquent.core.episode import Turn
+from loquent.errors import BadModel, BrokenAgent
+
+if TYPE_CHECKING:
+    from loquent.models.format.names import Format
 
 LONE = re.compile("[\ud800-\udfff]")  # half of a character, which endpoints reject
 QUOTED = 80  # characters quoted from an invalid answer
@@ -87,3 +92,13 @@ def _written(before: Turn | None, turn: Turn, seat: str) -> str:
         return text
     reason = f"{clean(before.text)[:QUOTED]!r} is no valid answer: {before.invalid}"
     return f"{reason}\n{text}" if text else reason
+
+
+def check_fits(format: Format, question: Question, room: int, who: str) -> None:
+    """Check that a prompt is written whole; BrokenAgent if it has more tokens than `room`."""
+    try:
+        fitted = format.fit(question.instruction, question.turns, question.observation.seat, room)
+    except BadModel as error:
+        raise BrokenAgent(f"{who}: {error}") from error
+    if fitted.first or fitted.cut:
+        raise BrokenAgent(f"{who}: the prompt has more than the {room} tokens that the model has room for")

@@ -18,7 +18,7 @@ from loquent.core.options import from_values, options_of
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, BrokenAgent
 
 LEARNING = "agent"  # the seat that learns, unless a caller names another
 RIGHT = "name a class or function that makes an agent (loquent.core.agent.Agent) for a task"
@@ -81,6 +81,25 @@ class Agent(Protocol):
 
 
 @runtime_checkable
+class Attempting(Protocol):
+    """An agent that may fail on one question and answer another, such as an endpoint.
+
+    tokens: the tokens that it has read and drawn so far.
+    receiver: where it sends the texts of questions, for a person to read; "" if they stay on this machine.
+    concurrency: the questions that it answers at the same time.
+    """
+
+    name: str
+    tokens: int
+    receiver: str
+    concurrency: int
+
+    def attempt(self, questions: Sequence[Question]) -> Sequence[Answer | BrokenAgent]:
+        """The answer to each question, or the error that it failed with."""
+        ...
+
+
+@runtime_checkable
 class Person(Protocol):
     """An agent that a person plays; it shows the person how the episode ended."""
 
@@ -118,7 +137,7 @@ def decoding_text(agent: Agent) -> str:
 
 def make(
     chosen: str | Mapping[str, Any],
-    task: Task,
+    task: Task | None,
     options: Mapping[str, Any] | None = None,
     place: str = "option",
 ) -> Any:

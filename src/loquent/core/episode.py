@@ -79,6 +79,7 @@ class Episode:
     instruction: str = ""
     agents: Annotated[Record, str] = EMPTY  # seat -> name of the agent
     meta: Record = EMPTY  # the kind of a designed episode, and the parent and the start of a fork
+    unjudged: tuple[str, ...] = ()  # the rewards that could not be judged: its return is not known
 
     @property
     def bootstraps(self) -> bool:
@@ -97,7 +98,10 @@ class Episode:
         return Record(sums)
 
     def total(self, weights: Record) -> float:
-        """The weighted return without discount; names without a weight do not count."""
+        """The weighted return without discount, of the rewards that it has.
+
+        Names without a weight do not count.
+        """
         return float(sum(weights[name] * value for name, value in self.rewards.items() if name in weights))
 
     def seen_by(self, seat: str) -> tuple[Turn, ...]:
@@ -119,11 +123,11 @@ def to_json(episode: Episode) -> dict[str, Any]:
         name: getattr(episode, name)
         for name in ("task", "row", "split", "seed", "number", "ended", "learning", "instruction")
     }
-    meta = {"meta": plain(episode.meta)} if episode.meta else {}
+    more = {name: plain(value) for name in ("meta", "unjudged") if (value := getattr(episode, name))}
     return {
         **head,
         "agents": plain(episode.agents),
-        **meta,
+        **more,
         "turns": [_turn_to_json(turn) for turn in episode.turns],
     }
 

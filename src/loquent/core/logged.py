@@ -105,6 +105,16 @@ LOGGED = {
         "the same mean over only the episodes with this reward; logged when some episodes have it and "
         "others do not",
     ),
+    "rollout/unjudged/*": Logged(
+        "episodes",
+        "collected episodes whose reward NAME could not be judged; logged with a judge as a reward. All "
+        "other values of an update are of the episodes that are learned from",
+    ),
+    "rollout/left_out": Logged(
+        "episodes",
+        "collected episodes left out of learning: those that could not be judged and, for a learner that "
+        "compares answers, those on a row with too few others; logged with a judge as a reward",
+    ),
     "rollout/weighted/*": Logged(
         "reward per episode",
         "the contribution of one reward to the return: its weighted sum, as a mean over all collected "
@@ -144,6 +154,11 @@ LOGGED = {
     ),
     "evaluation/reward_where_present/*": Logged(
         "reward per episode", "rollout/reward_where_present/* of held-out episodes"
+    ),
+    "evaluation/unjudged/*": Logged(
+        "episodes",
+        "held-out episodes that a judge, as a reward or a metric, could not judge; they are not in the mean "
+        "of its scores, nor in the return",
     ),
     "evaluation/scored/*": Logged(
         "share of episodes",

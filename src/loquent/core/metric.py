@@ -6,6 +6,7 @@ Every metric can be used as a reward.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +19,19 @@ from loquent.core.episode import Episode, Turn
 from loquent.core.task import Row, Task
 
 
+def cache_folder() -> Path:
+    """The folder for what can be made again: `loquent` in XDG_CACHE_HOME, or in ~/.cache."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # its specification says to ignore a relative path
+    return (base if base.is_absolute() else Path.home() / ".cache") / "loquent"
+
+
 @dataclass(frozen=True)
 class Context:
     """The context that a metric's or reward's factory receives: `make(context, **options)`."""
 
     task: Task | None = None
     model: Any = None  # the policy, a `pretrained.LanguageModel`; for metrics of the policy
-    cache: Path = Path.home() / ".cache" / "loquent"
+    cache: Path = field(default_factory=cache_folder)
 
 
 Scores = dict[str, list[float | None]]
@@ -70,11 +77,13 @@ class Measured:
     """The result of a metric.
 
     `samples` has one score per sample for each key, None where the metric does not apply. `corpus` has one
-    number per key; a key that does not apply is absent.
+    number per key; a key that does not apply is absent. `unjudged` has the numbers of the samples that should
+    have a score and could not be judged; their scores are None.
     """
 
     samples: Scores = field(default_factory=dict)
     corpus: dict[str, float] = field(default_factory=dict)
+    unjudged: frozenset[int] = frozenset()
 
 
 @runtime_checkable
@@ -113,6 +122,7 @@ class Traits:
     reads: str = "answer"
     parts: bool = False  # whether the keys NAME/PART are parts of the score NAME
     corpus_only: tuple[str, ...] = ()  # keys that have a corpus score but no scores per sample
+    fallible: bool = False  # whether it may leave samples unjudged, as a judge that cannot be reached
     # by key, the reward that is the score with the opposite sign, up to a constant: its name and options
     penalties: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, cast, final
 
 from loquent.core.actions import ActionSet, Legal
 from loquent.core.guards import rules
@@ -343,9 +343,10 @@ class Task(ABC):
         """The row with an id; UnknownName when the split does not have it, BadSetting when it is no text."""
         require(id, str, "id", "the id of a row")
         rows = self.rows(split)
-        for row in rows:
-            if row.id == id:
-                return row
+        find = getattr(rows, "find", None)  # rows that are read from disk know their ids
+        found = find(id) if find else next((row for row in rows if row.id == id), None)
+        if found is not None:
+            return cast(Row, found)
         other = next((s for s in self.spec.splits if s != split and id.startswith((f"{s}:", f"{s}-"))), "")
         advice = f"Rows of {other} need the split {other!r}: --split {other}" if other else ""
         raise UnknownName(

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.episode import Episode, from_json, to_json
+from loquent.core.guards import arrow_files
+from loquent.core.guards.arrow_files import ROWS
 from loquent.core.guards.json_files import loads
-from loquent.core.guards.opening import MOST_WHOLE, check_expansion, check_regular, whole
 from loquent.core.seeding import Key, borrowed
 from loquent.errors import BadRow, MissingExtra
 
-ROWS = 2048  # episodes in one row group
 TEXTS = ("task", "row", "split", "learning", "instruction")
 LONE = re.compile("[\ud800-\udfff]")  # a lone surrogate, which UTF-8 cannot hold
 
@@ -52,36 +52,14 @@ def read_parquet(path: Path) -> Iterator[Episode]:
     try:
         with parquet.ParquetFile(path) as file:
             _check(file.schema_arrow, path)
-            rows = _rows(file.iter_batches(_batch(file.metadata, path)), path.stat().st_size)
+            count = arrow_files.batch_rows(path)
+            rows = arrow_files.rows(file.iter_batches(count), path.stat().st_size)
             for number, row in enumerate(rows, 1):
                 yield _episode(row, path, number)
     except (arrow.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise BadRow(
             f"this Parquet file cannot be read ({str(error)[:200]}); use a file that Loquent wrote", file=path
         ) from error
-
-
-def _batch(metadata: Any, path: Path) -> int:
-    """The rows that are read at a time: few where a value could be long, because a column repeats values.
-
-    Raises:
-        OSError: the columns are much larger than the file.
-    """
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    check_expansion(sum(group.total_byte_size for group in groups), path.stat().st_size)
-    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
-    longest = max((column.total_uncompressed_size for column in columns), default=1)
-    return int(min(ROWS, max(1, MOST_WHOLE // max(1, longest))))
-
-
-def _rows(batches: Iterable[Any], size: int) -> Iterator[Any]:
-    """The rows of batches one by one; OSError where they are much larger than a file of this size."""
-    total = 0
-    for batch in batches:
-        total += batch.nbytes
-        check_expansion(total, size)
-        for i in range(batch.num_rows):
-            yield batch.slice(i, 1).to_pylist()[0]
 
 
 def write_datasets(folder: Path, episodes: Iterable[Episode]) -> int:
@@ -107,9 +85,12 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
     datasets = _datasets()
     try:
         with borrowed(Key(0, ("datasets",))):
-            size = _check_streams(folder)
+            files = arrow_files.streams(folder)
+            for file in files:
+                _check(arrow_files.schema_of(file), folder)
             loaded = datasets.load_from_disk(str(folder))
-        rows = _rows(map(_valid, loaded.with_format("arrow").iter(ROWS)), size)
+        size = sum(file.stat().st_size for file in files)
+        rows = arrow_files.rows(map(arrow_files.valid, loaded.with_format("arrow").iter(ROWS)), size)
         for number, row in enumerate(rows, 1):
             yield _episode(row, folder, number)
     except BadRow:
@@ -119,57 +100,6 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
         raise BadRow(
             f"this folder of datasets cannot be read ({why}); use a folder that Loquent wrote", file=folder
         ) from error
-
-
-def _check_streams(folder: Path) -> int:
-    """The bytes of a folder's files of Arrow, whose columns are checked.
-
-    OSError for a file that is compressed, or that lies elsewhere: compressed buffers decompress as a whole
-    and without a bound when the library opens a file.
-    """
-    from pyarrow import ipc, memory_map
-
-    total = 0
-    for entry in loads(whole(folder / "state.json"))["_data_files"]:
-        file = folder / entry["filename"]
-        if file.parent != folder:
-            raise OSError(f"{entry['filename']} is not a file of this folder")
-        check_regular(file)
-        total += file.stat().st_size
-        with memory_map(str(file)) as source:
-            _check(ipc.open_stream(source).schema, folder)
-            source.seek(0)
-            try:
-                messages = ipc.MessageReader.open_stream(source)
-                while True:
-                    message = messages.read_next_message()
-                    if message.type == "record batch" and _is_compressed(message.metadata.to_pybytes()):
-                        raise OSError(f"{file.name} is compressed")
-                    if message.type not in ("schema", "record batch"):
-                        raise OSError(f"{file.name} has a {message.type}")
-            except StopIteration:
-                pass
-    return total
-
-
-def _is_compressed(message: bytes) -> bool:
-    """Whether a record batch has the fourth field of its FlatBuffers table, its compression."""
-
-    def field(table: int, number: int) -> int:
-        vtable = table - int.from_bytes(message[table : table + 4], "little", signed=True)
-        at = vtable + 4 + 2 * number
-        end = vtable + int.from_bytes(message[vtable : vtable + 2], "little")
-        return int.from_bytes(message[at : at + 2], "little") if at < end else 0
-
-    root = int.from_bytes(message[:4], "little")
-    header = root + field(root, 2)
-    return bool(field(header + int.from_bytes(message[header : header + 4], "little"), 3))
-
-
-def _valid(table: Any) -> Any:
-    """The table; an error where its offsets point outside of its values."""
-    table.validate(full=True)
-    return table
 
 
 def _schema(arrow: Any) -> Any:
@@ -310,13 +240,9 @@ def _episode(row: Mapping[str, Any], place: Path, number: int) -> Episode:
 
 
 def _check(schema: Any, place: Path) -> None:
-    from pyarrow import types
-
-    columns, kinds = schema.names, [field.type for field in schema]
-    for kind in kinds:  # each entry of these kinds may refer to one long text
-        if types.is_dictionary(kind) or types.is_run_end_encoded(kind) or "_view" in str(kind).split("<")[0]:
-            raise BadRow(f"a column has the type {kind!s:.60}, which is not read", file=place)
-        kinds += [kind.field(i).type for i in range(kind.num_fields)]
+    columns = schema.names
+    if kind := arrow_files.repeating(field.type for field in schema):
+        raise BadRow(f"a column has the type {kind!s:.60}, which is not read", file=place)
     required = {*TEXTS, "seed", "number", "ended", "agents", "meta", "turns", "line"}
     if missing := sorted(required - set(columns)):
         raise BadRow(

@@ -1,4 +1,4 @@
-"""Columns: the fields of a record that hold the text and the label, and the checks of their values."""
+"""Columns: from a record to the fields of a row, with the checks of their values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loquent.core.task import Row
-from loquent.core.values import Record, frozen
-from loquent.errors import BadRow, kind_of, nearest
+from loquent.core.values import EMPTY, Record, frozen
+from loquent.data.tables import forms
+from loquent.errors import BadRow, nearest
 
 Place = tuple[object, int | None]  # a file, and a line in it if it has lines
 Placed = Iterator[tuple[Place, Mapping[str, Any]]]  # records with their places
@@ -16,21 +17,22 @@ Placed = Iterator[tuple[Place, Mapping[str, Any]]]  # records with their places
 
 @dataclass(frozen=True)
 class Columns:
-    """The fields that make records into rows with `text` and, if the records have one, `label`.
+    """The columns that make records into rows with `text`, or with `prompt` and `references`.
 
-    Other fields are kept. A record with `prompt` and `references` and no text is a pair: both fields are
-    checked and kept, and it needs no text.
+    `tables.forms` lists the forms of rows. Columns that are not named there are kept; None counts as absent.
 
     Args:
-        text: the name of the field with the text.
-        label: the name of the field with the label; "" takes `label` if the records have it. A label is an
+        text: the name of the column with the text.
+        label: the name of the column with the label; "" takes `label` if the records have it. A label is an
             int or a string.
         labels: the allowed labels as strings; () allows any.
+        names: the fields that columns become, by the columns' names.
     """
 
     text: str = "text"
     label: str = ""
     labels: tuple[str, ...] = ()
+    names: Record = EMPTY
 
     def rows(
         self, records: Iterable[tuple[Place, Mapping[str, Any]]], id_of: Callable[[int], str]
@@ -45,27 +47,66 @@ class Columns:
         labelled: bool | None = None
         for (file, line), record in records:
             try:
-                if labelled is None:
-                    labelled = bool(self.label) or "label" in record
-                rows.append(Row(id_of(len(rows)), self._fields(record, labelled)))
+                labelled = self.is_labelled(record) if labelled is None else labelled
+                rows.append(Row(id_of(len(rows)), self.fields(record, labelled)))
             except ValueError as error:
                 raise BadRow(str(error), file=file, line=line) from error
         return rows
 
-    def _fields(self, record: Mapping[str, Any], labelled: bool) -> Record:
-        fields = {str(field): frozen(value) for field, value in record.items()}
-        if self.text not in record and "prompt" in record and "references" in record:
-            fields["prompt"] = _text(record, "prompt")
-            fields["references"] = _references(record)
-        else:
-            fields["text"] = _text(record, self.text)
+    @property
+    def is_plain(self) -> bool:
+        """Whether no column has another name."""
+        return self == Columns(labels=self.labels)
+
+    def is_labelled(self, record: Mapping[str, Any]) -> bool:
+        """Whether all rows of a file must have a label, of which this is the first record."""
+        return bool(self.label) or self._renamed(record).get("label") is not None
+
+    def fields(self, record: Mapping[str, Any], labelled: bool) -> Record:
+        """The fields of a row; ValueError as `rows`."""
+        named = {name: value for name, value in self._renamed(record).items() if value is not None}
+        fields = {**named, **self._form(named)}
         if labelled:
-            fields["label"] = self._label(record)
-        elif "label" in record:
+            fields["label"] = self._label(named)
+        elif "label" in named:
             raise ValueError(
                 "this row has a label and the rows before it have none; all rows must have one, or none"
             )
-        return Record(fields)
+        return Record({str(name): frozen(value) for name, value in fields.items()})
+
+    def content(self, record: Mapping[str, Any], labelled: bool) -> str:
+        """The text of the row that an agent reads, its prompt or its text; ValueError as `fields`."""
+        fields = self.fields(record, labelled)
+        return str(fields["prompt"] if "prompt" in fields else fields["text"])
+
+    def is_text(self, record: Mapping[str, Any]) -> bool:
+        """Whether a row is a text that is still to be cut, and has no prompt of its own."""
+        return "prompt" not in self.fields(record, self.is_labelled(record))
+
+    def _renamed(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not self.names:
+            return record
+        for column, name in self.names.items():
+            if field(record, column) is None:
+                raise ValueError(f"the field {column!r} is empty; `columns` makes it the field {name!r}")
+            if name in record and name not in self.names and name != column:
+                raise ValueError(
+                    f"`columns` makes the field {column!r} the field {name!r}, which is here too; name that "
+                    f"one otherwise, such as {name}: other_{name}"
+                )
+        return {self.names.get(name, name): value for name, value in record.items()}
+
+    def _form(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the row's form."""
+        is_text = self.text != "text" or "text" in self.names.values()
+        fields = None if is_text else forms.prompted(record)
+        if fields is not None:
+            return fields
+        try:
+            return {"text": forms.checked(field(record, self.text), f"the field {self.text!r}")}
+        except ValueError as error:
+            line = "" if self.text in record else forms.advice(record)
+            raise ValueError(f"{error}{line and '; '}{line}") from None
 
     def _label(self, record: Mapping[str, Any]) -> str | int:
         label = field(record, self.label or "label")
@@ -74,28 +115,6 @@ class Columns:
         if self.labels and str(label) not in self.labels:
             raise ValueError(f"the label {label!r} is unknown; known: {', '.join(self.labels)}")
         return label
-
-
-def _text(record: Mapping[str, Any], name: str) -> str:
-    return _check_text(field(record, name), f"the field {name!r}")
-
-
-def _references(record: Mapping[str, Any]) -> tuple[str, ...]:
-    value = record["references"]
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not texts:
-        raise ValueError(
-            f"the field 'references' is {value!r}; it must be a string or a list of at least one string"
-        )
-    return tuple(_check_text(text, f"reference {i}") for i, text in enumerate(texts))
-
-
-def _check_text(text: Any, noun: str) -> str:
-    if not isinstance(text, str):
-        raise ValueError(f"{noun} is {kind_of(text)}; it must be a string")
-    if not text.strip():
-        raise ValueError(f"{noun} is empty; it must hold a text")
-    return text
 
 
 def field(record: Mapping[str, Any], name: str) -> Any:

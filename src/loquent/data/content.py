@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 from loquent.core import registry
+from loquent.core.guards import json_files
+from loquent.core.metric import cache_folder
 from loquent.core.options import options_of
-from loquent.files.atomic import synchronise
+from loquent.errors import LoquentError
+from loquent.files import atomic
 
 Result = TypeVar("Result")
 SETTLED = 2_000_000_000  # nanoseconds; a file that changed later before its hash was taken is hashed again
+LARGE = 1 << 24  # bytes, 16 MiB; the hash of a file that has more is noted on disk for other processes
 _hashes: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
@@ -102,21 +109,48 @@ def _inside(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
 
 
 def _hash(file: Path) -> str:
-    """The hash of a file's content; a hash in memory is used where nothing can have changed since.
+    """The hash of a file's content; a hash in memory or in a note is used if nothing can have changed since.
 
     A file that was written shortly before its hash was taken could have changed again within the resolution
     of the file system's clock, so its hash is not used again. A program that has the file in its memory
     (`numpy.memmap`) changes the time only with the first write after a synchronisation.
     """
-    synchronise(file)
+    atomic.synchronise(file)
     about = file.stat()
     state = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     known = _hashes.get(str(file))
     if known is not None and known[0] == state:
         return known[1]
+    note = _note_of(file) if about.st_size >= LARGE else None
+    result = _noted(note, state) if note else ""
+    if result:
+        _hashes[str(file)] = (state, result)
+        return result
     begun = time.time_ns()
     with file.open("rb") as opened:
         result = hashlib.file_digest(opened, "sha256").hexdigest()
     if begun - max(about.st_mtime_ns, about.st_ctime_ns) > SETTLED:
         _hashes[str(file)] = (state, result)
+        if note:
+            # without a cache that can be written, each process takes the hash itself
+            with suppress(OSError), atomic.replacing(note, private=True) as aside:
+                atomic.write_synced(aside, json.dumps({"state": state, "sha256": result}))
     return result
+
+
+def _note_of(file: Path) -> Path:
+    """Where the hash of a large file is noted for other processes."""
+    name = hashlib.sha256(str(file.resolve()).encode(errors="surrogateescape")).hexdigest()[:32]
+    return cache_folder() / "hashes" / f"{name}.json"
+
+
+def _noted(note: Path, state: tuple[int, ...]) -> str:
+    """The hash in a note that was made of a file in this state; "" if there is none."""
+    try:
+        content = json_files.load_object(note)
+    except LoquentError:
+        return ""
+    result = content.get("sha256")
+    if content.get("state") != list(state) or not isinstance(result, str):
+        return ""
+    return result if re.fullmatch("[0-9a-f]{64}", result) else ""

@@ -12,8 +12,8 @@ from typing import Any
 
 from loquent.core.settings import Remark
 from loquent.core.task import Row
+from loquent.data.tables.splits import ORDER, normal
 
-ORDER = ("test", "dev", "validation", "train")  # a row that stands twice stays in the first of these
 TEXTS = ("tokens", "question", "text", "prompt")  # the first of these fields that a row has is its text
 HELP = (
     "leave out rows whose text stands in a later split too: of train those of validation and test, of "
@@ -29,7 +29,7 @@ def content(fields: Mapping[str, Any], names: Sequence[str] = TEXTS) -> str:
     name = next((name for name in names if fields.get(name)), "")
     parts = [fields.get(name, ""), *sorted(fields.get("choices", ()) if name == "question" else ())]
     words = (" ".join(part) if isinstance(part, tuple) else str(part) for part in parts)
-    return " ".join(" ".join(words).casefold().split())
+    return normal(" ".join(words))
 
 
 def across(splits: dict[str, tuple[Row, ...]], names: Sequence[str] = TEXTS) -> dict[str, dict[str, Row]]:
@@ -66,15 +66,23 @@ def checked(
             for split, rows in splits.items()
         }
     if found:
-        counts = " and ".join(
-            f"{len(rows):,} of {len(splits[split]):,} {split} rows" for split, rows in found.items()
-        )
         split, rows = next(iter(found.items()))
         id, other = next(iter(rows.items()))
-        warnings.warn(
-            f"{place}: {counts} stand in a later split too, for example {split} row {id!r} = row "
-            f"{other.id!r}; results on such rows measure memory. Set drop_duplicates: true to leave them out",
-            Remark,
-            stacklevel=2,
-        )
+        counts = {split: (len(rows), len(splits[split])) for split, rows in found.items()}
+        remark(place, counts, f"{split} row {id!r} = row {other.id!r}")
     return splits
+
+
+def remark(place: str, counts: Mapping[str, tuple[int, int]], example: str) -> None:
+    """Warn of rows that stand in several splits.
+
+    Args:
+        counts: by split, the number of such rows and of all rows.
+    """
+    shares = " and ".join(f"{some:,} of {every:,} {split} rows" for split, (some, every) in counts.items())
+    warnings.warn(
+        f"{place}: {shares} stand in a later split too, for example {example}; results on such rows measure "
+        "memory. Set drop_duplicates: true to leave them out",
+        Remark,
+        stacklevel=3,
+    )

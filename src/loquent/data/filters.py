@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from loquent.core.episode import Episode
 from loquent.core.values import Record
+from loquent.data import outcomes
 from loquent.errors import BadSetting
 
 ROUNDING = 1e-9  # 0.29 * 100 is a little less than 29
@@ -84,6 +85,8 @@ def filtered(
 ) -> list[Episode]:
     """The episodes in their order, filtered by kind, then by worst share, then by best share of the returns.
 
+    A share is of the episodes whose rewards were all judged.
+
     Args:
         weights: reward weights by name, for the returns; unused where both shares are 1.
         kinds: values of `meta.kind`; empty selects every kind.
@@ -100,7 +103,8 @@ def filtered(
         )
     if top == bottom == 1.0:
         return chosen
-    return [chosen[i] for i in shares([episode.total(weights) for episode in chosen], top=top, bottom=bottom)]
+    judged = outcomes.learnable(chosen, weights)
+    return [judged[i] for i in shares([episode.total(weights) for episode in judged], top=top, bottom=bottom)]
 
 
 def _order(scores: Sequence[float] | NDArray[np.floating]) -> NDArray[np.int64]:

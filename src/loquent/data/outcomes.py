@@ -6,6 +6,7 @@ Evaluations and rollouts share them.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from loquent.core.episode import Episode
@@ -14,6 +15,7 @@ from loquent.core.values import Record
 from loquent.statistics import clustered
 
 SUCCESS, ENDED, REWARD, PRESENT = "success", "ended/", "reward/", "reward_where_present/"
+UNJUDGED = "unjudged/"  # the prefix of the number of episodes that could not be judged
 SCORED = "scored/"  # the prefix of the share of episodes that have a score
 RUNNING = "not ended"
 
@@ -21,14 +23,15 @@ RUNNING = "not ended"
 def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dict[str, list[float]]:
     """The outcomes by key: one number per episode, in their order.
 
-    A column `reward_where_present/NAME` is shorter.
+    A column `reward_where_present/NAME` is shorter, and so are those of returns and rewards if an episode has
+    rewards that could not be judged (`Episode.unjudged`).
 
     Keys, in this order:
         success: 1 where the episode's ending is in `spec.success`, else 0; absent where `spec.success` is
             empty.
-        return: the weighted sum of the rewards.
+        return: the weighted sum of the rewards, of the episodes whose rewards were all judged.
         reward/NAME: the unweighted sum of one reward over the episode's turns; 0 for an episode without this
-            reward.
+            reward; the episodes are those whose reward was judged.
         reward_where_present/NAME: the same, for the episodes with this reward alone; absent where all or none
             have it.
         answers: the number of turns of the learning seat.
@@ -37,10 +40,14 @@ def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dic
     table: dict[str, list[float]] = {}
     if spec.success:
         table[SUCCESS] = [float(episode.ended in spec.success) for episode in episodes]
-    table["return"] = [episode.total(weights) for episode in episodes]
+    table["return"] = [episode.total(weights) for episode in episodes if not episode.unjudged]
     earned = [episode.rewards for episode in episodes]
     names = dict.fromkeys((*spec.rewards, *weights, *(name for rewards in earned for name in rewards)))
-    table |= {REWARD + name: [rewards.get(name, 0.0) for rewards in earned] for name in names}
+    pairs = list(zip(episodes, earned, strict=True))
+    table |= {
+        REWARD + name: [rewards.get(name, 0.0) for own, rewards in pairs if name not in own.unjudged]
+        for name in names
+    }
     present = {name: [rewards[name] for rewards in earned if name in rewards] for name in names}
     table |= {PRESENT + name: column for name, column in present.items() if 0 < len(column) < len(episodes)}
     table["answers"] = [float(len(episode.answers())) for episode in episodes]
@@ -55,15 +62,39 @@ def is_share(key: str) -> bool:
 
 def rows(episodes: Sequence[Episode], key: str) -> list[str]:
     """The row of each episode that has a number in the column under a key."""
-    name = key.removeprefix(PRESENT) if key.startswith(PRESENT) else None
-    return [episode.row for episode in episodes if name is None or name in episode.rewards]
+    if key.startswith(PRESENT):
+        name = key.removeprefix(PRESENT)
+        return [episode.row for episode in episodes if name in episode.rewards]
+    if key == "return":
+        return [episode.row for episode in episodes if not episode.unjudged]
+    name = key.removeprefix(REWARD) if key.startswith(REWARD) else ""
+    return [episode.row for episode in episodes if name not in episode.unjudged]
+
+
+def unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, float]:
+    """The number of episodes that could not be judged, by `unjudged/NAME` for each of the rewards."""
+    return {UNJUDGED + name: float(sum(name in episode.unjudged for episode in episodes)) for name in names}
+
+
+def learnable(episodes: Sequence[Episode], weights: Record, least: int = 1) -> list[Episode]:
+    """The episodes to learn from: those whose rewards with a weight were all judged.
+
+    Args:
+        least: the least number of such episodes on a row; those of a row with fewer are left out too.
+    """
+    judged = [episode for episode in episodes if not any(weights.get(name) for name in episode.unjudged)]
+    counts = Counter(episode.row for episode in judged)
+    return [episode for episode in judged if counts[episode.row] >= least]
 
 
 def mean_and_error(column: Sequence[float], rows: Sequence[str]) -> tuple[float, float]:
     """The mean of a column with its standard error, clustered by row (`clustered.mean_and_error`).
 
-    The error is nan on a single row, and where all numbers are equal: they do not show how far they vary.
+    The error is nan on a single row, and where all numbers are equal: they do not show how far they vary. An
+    empty column has neither.
     """
+    if not column:
+        return math.nan, math.nan
     mean, error = clustered.mean_and_error(column, rows)
     return mean, math.nan if len(set(column)) == 1 else error
 

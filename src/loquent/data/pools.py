@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import digest, frozen, plain
+from loquent.data.tables.rows import Rows
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import saved_state
 
@@ -44,14 +45,15 @@ class Pool:
         LoquentError: two rows share an id, or a weight is negative or not finite.
     """
 
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     weights: tuple[float, ...] = ()  # empty: 1 for every row
     _cumulative: dict[float, NDArray[np.float64]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", tuple(self.rows))
+        if not isinstance(self.rows, Rows):
+            object.__setattr__(self, "rows", tuple(self.rows))
         if bad := [weight for weight in self.weights if not finite(weight)]:
             raise LoquentError(f"a weight is {shown(bad[0])}; it must be a finite number of at least 0")
         object.__setattr__(self, "weights", tuple(map(float, self.weights)) or (1.0,) * len(self.rows))
@@ -60,7 +62,7 @@ class Pool:
                 f"a pool of {len(self.rows)} rows has {len(self.weights)} weights; it must have one "
                 "weight per row, or none at all"
             )
-        if len({row.id for row in self.rows}) != len(self.rows):
+        if not isinstance(self.rows, Rows) and len({row.id for row in self.rows}) != len(self.rows):
             ids = [row.id for row in self.rows]
             raise LoquentError(
                 f"the id {next(id for id in ids if ids.count(id) > 1)!r} occurs twice in a pool; ids "
@@ -73,7 +75,8 @@ class Pool:
     def add(self, rows: Iterable[Row], weights: Iterable[float] = ()) -> Pool:
         """A pool with more rows at its end; their weights are 1 by default."""
         more = tuple(rows)
-        return Pool(self.rows + more, self.weights + (tuple(weights) or (1.0,) * len(more)))
+        rows = (*self.rows, *more) if more else self.rows
+        return Pool(rows, self.weights + (tuple(weights) or (1.0,) * len(more)))
 
     def weight(self, id: str, weight: float) -> Pool:
         """A pool in which the row of this id has another weight; LookupError if there is no such row."""
@@ -131,7 +134,7 @@ class Sampler:
         self.drawn = 0  # the number of draws with replacement; it names the next draw's random stream
         self.epoch, self.place, self.size = 0, 0, len(pool)  # size: the pool's size when this epoch began
         self._base = pool.rows
-        self._order: tuple[int, Sequence[int]] | None = None
+        self._order: tuple[int, NDArray[np.int64]] | None = None
 
     def draw(self, n: int) -> list[Row]:
         """The next `n` rows.
@@ -195,9 +198,8 @@ class Sampler:
                 Row(saved_state.text(row, "id"), frozen(saved_state.part(row, "fields")))
                 for row in saved_state.items(state, "added")
             )
-            pool = Pool(
-                self._base + added, () if weights is None else tuple(saved_state.items(state, "weights"))
-            )
+            rows = (*self._base, *added) if added else self._base
+            pool = Pool(rows, () if weights is None else tuple(saved_state.items(state, "weights")))
         except BadCheckpoint:
             raise
         except LoquentError as error:  # two rows with the same id, or bad weights
@@ -216,21 +218,19 @@ class Sampler:
 
     @cached_property
     def _fingerprint(self) -> dict[str, Any]:
-        return {
-            "count": len(self._base),
-            "digest": digest(tuple((row.id, row.fields) for row in self._base), 16),
-        }
+        rows = self._base
+        if isinstance(rows, Rows):
+            return {"count": len(rows), "digest": rows.digest}
+        return {"count": len(rows), "digest": digest(tuple((row.id, row.fields) for row in rows), 16)}
 
     def _next(self) -> Row:
         if self.place >= self.size:
             self.epoch, self.place, self.size = self.epoch + 1, 0, len(self.pool)
         if self._order is None or self._order[0] != self.epoch:
-            self._order = (
-                self.epoch,
-                self.key.child("epoch", self.epoch).generator().permutation(self.size).tolist(),
-            )
+            order = self.key.child("epoch", self.epoch).generator().permutation(self.size)
+            self._order = self.epoch, order
         self.place += 1
-        return self.pool.rows[self._order[1][self.place - 1]]
+        return self.pool.rows[int(self._order[1][self.place - 1])]
 
     def _with_replacement(self, scale: float) -> Row:
         uniform = self.key.child("draw", self.drawn).generator().random()

@@ -9,13 +9,14 @@ never skip data silently.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import shown
-from loquent.core.guards.opening import MOST_LINE, open_bytes, raw_lines
+from loquent.core.guards.opening import MOST_LINE, blocks_of_lines, open_bytes
 from loquent.errors import BadRow
 
 Fields = dict[str, Any]
@@ -27,20 +28,30 @@ POLARITIES = ("neg", "pos")  # the folders of the IMDB layout, and its labels
 
 def jsonl(path: Path) -> Records:
     """The objects of a file of JSON lines."""
-    for number, line in lines(path):
+    return ((number, record) for number, _, record in json_lines(path))
+
+
+def json_lines(path: Path, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[int, str, Fields]]:
+    """The wanted lines of a file of JSON lines, each with its number and its object."""
+    number, line = 0, ""
+
+    def texts() -> Iterator[str]:
+        nonlocal number, line
+        for number, line in lines(path):
+            if wanted is None or wanted(number):
+                yield line
+
+    try:
+        for record in json_files.values(texts()):
+            if type(record) is not dict:
+                why = f"this line holds {shown(record)}; a line must hold one JSON object {{...}}"
+                raise BadRow(why, file=path, line=number)
+            yield number, line, record
+    except json_files.BadJson as error:
+        why = f"this line is not JSON ({error})"
         if not line.strip():
-            raise BadRow("this line is blank; a line must hold one JSON object", file=path, line=number)
-        try:
-            record = json_files.loads(line, unique=True)
-        except ValueError as error:
-            raise BadRow(f"this line is not JSON ({error})", file=path, line=number) from error
-        if not isinstance(record, dict):
-            raise BadRow(
-                f"this line holds {shown(record)}; a line must hold one JSON object {{...}}",
-                file=path,
-                line=number,
-            )
-        yield number, record
+            why = "this line is blank; a line must hold one JSON object"
+        raise BadRow(why, file=path, line=number) from error
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Records:
@@ -78,7 +89,13 @@ def text_lines(path: Path) -> Records:
         yield number, {"text": line}
 
 
-FORMATS: dict[str, Callable[[Path], Records]] = {".jsonl": jsonl, ".csv": csv_rows, ".txt": text_lines}
+FORMATS: dict[str, Callable[[Path], Records]] = {
+    ".jsonl": jsonl,
+    ".json": jsonl,
+    ".ndjson": jsonl,
+    ".csv": csv_rows,
+    ".txt": text_lines,
+}
 
 
 def reader(path: Path) -> Callable[[Path], Records] | None:
@@ -121,14 +138,27 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         with open_bytes(path) as file:
-            for number, raw in enumerate(raw_lines(file), 1):
-                yield number, _decode(raw, path, number)
+            for block in blocks_of_lines(file):
+                for line in _decoded(block, path, number + 1):
+                    number += 1
+                    yield number, line
     except OSError as error:
         raise BadRow(
             f"this file cannot be read further ({type(error).__name__}: {error})", file=path, line=number + 1
         ) from error
     if number == 0:
         raise BadRow("the file is empty; it must hold at least one line", file=path)
+
+
+def _decoded(block: bytes, path: Path, first: int) -> Iterable[str]:
+    """The lines of a block whose first line has the number `first`; decoded at once if nothing is special."""
+    try:
+        text = block.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError:
+        text = ""
+    if text and "\r" not in text and first > 1:
+        return text.split("\n")
+    return (_decode(raw, path, number) for number, raw in enumerate(io.BytesIO(block), first))
 
 
 def _decode(raw: bytes, path: Path, number: int) -> str:

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
 
 from loquent.core.seeding import Key, borrowed
-from loquent.core.settings import check_ranges, setting
+from loquent.core.settings import Remark, check_ranges, setting
 from loquent.core.task import Row
-from loquent.core.values import digest
-from loquent.data import content, duplicates, hub_folder
-from loquent.data.columns import Columns, Place
+from loquent.core.values import EMPTY, Record, digest
+from loquent.data import content, duplicates
+from loquent.data.columns import Columns
+from loquent.data.tables import cache, forms, hub_folder
+from loquent.data.tables import splits as keyed
+from loquent.data.tables.rows import Rows
+from loquent.data.tables.splits import ALIASES, SPLITS, draw_of
+from loquent.data.tables.table import HubTable, Table
+from loquent.data.tables.writing import Tables
 from loquent.errors import BadRow, BadSetting, MissingExtra
 from loquent.files.machine.network import hub_or_cache
 
 Splits = dict[str, tuple[Row, ...]]
 
-SPLITS = ("train", "validation", "test")
-ALIASES = {
-    "train": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "test": "test",
-}
-# Without validation rows, one in 5 train rows becomes one: 25,000 reviews give 20,000 and 5,000 (2210.01241).
-VALIDATION_ONE_IN = 5
-# The splits that a file of few rows fills, in this order; single rows come from the splits behind them.
-GIVERS = {"train": ("validation", "test"), "test": ("validation",), "validation": ()}
 COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+TEXTS = ("prompt", "text")  # what an agent reads of a row, for `duplicates`
+LARGE = content.LARGE  # bytes of files whose rows are read from a store
+COLUMNS = (
+    "the fields that columns of other names become, as {question: prompt, answer: references}; fields are "
+    + ", ".join(forms.FIELDS)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +59,17 @@ class Source:
     text_field: str = setting("text", "the field that holds the text")
     label_field: str = setting("", "the field that holds the label; empty: `label`, if the rows have it")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any label")
+    columns: Record = setting(EMPTY, COLUMNS)
     drop_duplicates: bool = setting(False, duplicates.HELP)
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        for column, name in self.columns.items():
+            if name not in forms.FIELDS:
+                raise BadSetting(
+                    f"columns = {dict(self.columns)}: the column {column!r} cannot become {name!r}; the "
+                    f"fields are {', '.join(forms.FIELDS)}, as in {{question: prompt, answer: references}}"
+                )
         wanted = {"builtin": (), "path": ("path",), "hub": ("name",)}[self.kind]
         for field in wanted:
             if not getattr(self, field):
@@ -83,32 +93,39 @@ class Source:
         return self.name if not self.revision else f"{self.name}@{self.revision[:12]}"
 
     @property
-    def columns(self) -> Columns:
-        """The fields that make this source's records into rows."""
-        return Columns(self.text_field, self.label_field, self.labels)
+    def reader(self) -> Columns:
+        """What makes this source's records into rows."""
+        return Columns(self.text_field, self.label_field, self.labels, self.columns)
 
 
-@content.kept(16)
-def load(source: Source) -> Splits:
+def load(source: Source, limit: int = 0) -> dict[str, Sequence[Row]]:
     """The rows of a source by split; kept in the process while the files hold the same.
 
-    Their ids are stable, and unique within the source.
+    Their ids are stable, and unique within the source: the name of the file or the split, and the number of
+    the row. The rows of small sources are in memory. Those of large ones are `Rows`, which are read from a
+    store on disk when they are used (`tables.cache`).
 
     A hash of each row's id splits a single file (`split_by_id`). Where a source
     has train and no validation, the same hash moves a fifth of train to validation. A split without rows is
     absent. Rows that stand in two splits are reported with a `Remark`, or left out of the earlier one
     (`drop_duplicates`).
 
+    Args:
+        limit: of a large source read and check only the rows that `limited` chooses in each split; 0: all.
+
     Raises:
         BadRow: a row is bad; names file and line.
         BadSetting: there is nothing to read at the path or under the name.
         MissingExtra: kind hub without the extra "hub".
+
+    Warns:
+        Remark: a split is made here; it says how many rows each has.
     """
     if source.kind == "builtin":
-        return _builtin(source)
-    splits = _path(source) if source.kind == "path" else _hub(source)
-    splits = duplicates.checked(with_validation(splits), source.path or source.pinned, source.drop_duplicates)
-    return {split: splits[split] for split in SPLITS if splits.get(split)}
+        return dict(_builtin(source))
+    if _is_large(source):
+        return _stored(source, 0 if source.drop_duplicates else limit)
+    return dict(_in_memory(source))
 
 
 def fingerprint(source: Source) -> str:
@@ -120,79 +137,89 @@ def fingerprint(source: Source) -> str:
     return digest(rows, 16)
 
 
-def draw_of(id: str) -> float:
-    """A hash of an id as a number in [0, 1). It decides splits and subsets."""
-    return (
-        int.from_bytes(hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-        / 2**64
-    )
-
-
-def split_by_id(rows: Iterable[Row]) -> Splits:
+def split_by_id(rows: Iterable[Row], place: object = "the source") -> Splits:
     """The splits of rows by a hash of each id: about 80 % train, 10 % validation, 10 % test.
 
     Few rows may leave a split empty. It then gets one row of the largest split, by the hash: train first,
     then test, then validation. So one row is of train, and two rows are of train and test. Where the
     hash fills all splits, appending rows moves no row.
+
+    Args:
+        place: where the rows come from, for the Remark.
+
+    Warns:
+        Remark: how many rows each split has.
     """
     members = list(rows)
-    split_of = {row.id: _split_of(draw_of(row.id)) for row in members}
-    for empty, others in GIVERS.items():
-        counts = Counter(split_of.values())
-        giver = max(SPLITS, key=counts.__getitem__)
-        if counts[giver] < 2:
-            giver = next((split for split in others if counts[split]), "")
-        if giver and not counts[empty]:
-            split_of[max((id for id in split_of if split_of[id] == giver), key=draw_of)] = empty
-    found = {split: tuple(row for row in members if split_of[row.id] == split) for split in SPLITS}
-    return {split: part for split, part in found.items() if part}
+    indices = keyed.by_hash(keyed.draws(row.id for row in members))
+    splits = {split: tuple(members[i] for i in part.tolist()) for split, part in indices.items()}
+    if splits:
+        _tell(place, "no splits", {split: len(part) for split, part in splits.items()})
+    return splits
 
 
-def _split_of(uniform: float) -> str:
-    return "train" if uniform < 0.8 else "validation" if uniform < 0.9 else "test"
-
-
-def with_validation(splits: Splits, group: Callable[[Row], str] | None = None) -> Splits:
+def with_validation(
+    splits: Splits, group: Callable[[Row], str] | None = None, place: object = "the source"
+) -> Splits:
     """The splits; without validation, a hash of the ids moves a fifth of train there.
 
     Args:
         group: a text of each row: rows with equal texts stay in one split, so validation may have more rows.
             If all rows have one text, validation stays absent.
+        place: as in `split_by_id`.
+
+    Warns:
+        Remark: how many rows train and validation have.
     """
     if "train" not in splits or "validation" in splits:
         return splits
     train = splits["train"]
     key = group or (lambda row: row.id)
-    first = sorted(train, key=lambda row: draw_of(key(row)))[: len(train) // VALIDATION_ONE_IN]
-    chosen = {key(row) for row in first}
+    first = keyed.for_validation(keyed.draws(key(row) for row in train))
+    chosen = {key(train[i]) for i in first.tolist()}
     validation = tuple(row for row in train if key(row) in chosen)
     if train and len(validation) == len(train):
         return splits
-    return {
-        **splits,
-        "train": tuple(row for row in train if key(row) not in chosen),
-        "validation": validation,
-    }
+    rest = tuple(row for row in train if key(row) not in chosen)
+    if validation:
+        _tell(place, "no validation rows", {"train": len(rest), "validation": len(validation)})
+    return {**splits, "train": rest, "validation": validation}
 
 
-def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]:
+def _tell(place: object, missing: str, sizes: Mapping[str, int]) -> None:
+    """Say which splits were made here."""
+    counts = ", ".join(f"{sizes[split]:,} {split}" for split in SPLITS if split in sizes)
+    warnings.warn(
+        f"{place} has {missing}; a hash of the ids divides its rows: {counts}. To divide them yourself, give "
+        "each split a file of its own",
+        Remark,
+        stacklevel=3,
+    )
+
+
+@overload
+def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]: ...
+@overload
+def limited(rows: Sequence[Row], limit: int) -> Sequence[Row]: ...
+def limited(rows: Sequence[Row], limit: int) -> Sequence[Row]:
     """At most `limit` rows (0: all), chosen by a hash of their ids, in order.
 
     A smaller limit gives a subset of a larger one.
     """
     if not limit or len(rows) <= limit:
         return rows
-    chosen = {row.id for row in sorted(rows, key=lambda row: draw_of(row.id))[:limit]}
-    return tuple(row for row in rows if row.id in chosen)
+    if isinstance(rows, Rows):
+        return rows.at(rows.places[keyed.limited(keyed.draws(rows.ids()), limit)])
+    return tuple(rows[i] for i in keyed.limited(keyed.draws(row.id for row in rows), limit).tolist())
 
 
-def share(rows: Sequence[Row], part: float) -> tuple[Row, ...]:
+def share(rows: Sequence[Row], part: float) -> Sequence[Row]:
     """A share of the rows, as `limited` chooses them: the nearest whole number of rows, at least one.
 
     Args:
         part: above 0 and at most 1.
     """
-    return limited(tuple(rows), max(1, round(part * len(rows))))
+    return limited(rows if isinstance(rows, Rows) else tuple(rows), max(1, round(part * len(rows))))
 
 
 def _builtin(source: Source) -> Splits:
@@ -200,68 +227,89 @@ def _builtin(source: Source) -> Splits:
 
     if source != Source(labels=source.labels, drop_duplicates=source.drop_duplicates):
         raise BadSetting(
-            "text_field or label_field is set for the built-in reviews, whose fields are text and "
-            "label; leave both settings at their defaults"
+            "columns, text_field or label_field is set for the built-in reviews, whose fields are text and "
+            "label; leave these settings at their defaults"
         )
     return reviews()
 
 
-def _path(source: Source) -> Splits:
-    from loquent.data.readers import FORMATS, is_imdb, reader
+@content.kept(16)
+def _tables(source: Source) -> Tables | None:
+    """The tables of a source by split; None for the IMDB folders."""
+    from loquent.data import row_files  # built-in rows need no reader
+    from loquent.data.readers import is_imdb
 
+    if source.kind == "hub":
+        return {
+            split: (split, HubTable(f"{source.pinned}/{split}", table))
+            for split, table in tables(source).items()
+        }
     path = Path(source.path).expanduser()
     if not path.is_file() and not path.is_dir():
         raise BadSetting(f"path = {source.path!r}: there is no such file or folder")
-    if path.is_file():
-        return _file(path, source.columns)
-    if is_imdb(path):
-        return _imdb(path, source.columns)
-    files: dict[str, Path] = {}
-    for file in sorted(path.iterdir()):
-        split = ALIASES.get(file.name.split(".")[0].lower())
-        if split and reader(file) and file.is_file():
-            if split in files:
-                raise BadSetting(
-                    f"path = {source.path!r}: {files[split].name} and {file.name} both hold the "
-                    f"split {split!r}; keep one file per split"
-                )
-            files[split] = file
-    if not files:
-        raise BadSetting(
-            f"path = {source.path!r}: this folder holds no split; it must hold files named train, "
-            f"validation or test ({', '.join(FORMATS)}, also .gz), or the IMDB folders train/pos, "
-            "train/neg, test/pos, test/neg"
-        )
-    return {split: tuple(_rows(file, split, source.columns)) for split, file in files.items()}
+    return None if path.is_dir() and is_imdb(path) else row_files.of_path(path)
 
 
-def _file(path: Path, columns: Columns) -> Splits:
-    return split_by_id(_rows(path, path.name.split(".")[0], columns))
+def _is_large(source: Source) -> bool:
+    """Whether the rows are read from a store on disk, which needs pyarrow."""
+    found = _tables(source)
+    if found is None or sum(table.size for _, table in found.values()) < LARGE:
+        return False
+    if find_spec("pyarrow"):
+        return True
+    warnings.warn(
+        f"{source.path} is read into memory; with loquent[parquet] its rows are read when they are used",
+        Remark,
+        stacklevel=3,
+    )
+    return False
 
 
-def _rows(path: Path, prefix: str, columns: Columns) -> list[Row]:
-    """The rows of one file, with the ids PREFIX-LINE."""
-    from loquent.data.readers import FORMATS, reader
+@content.kept(16)
+def _in_memory(source: Source) -> Splits:
+    found, place = _tables(source), source.path or source.pinned
+    if found is None:
+        splits = _imdb(Path(source.path).expanduser(), source.reader)
+    else:
+        splits = {split: _rows(table, prefix, source.reader) for split, (prefix, table) in found.items()}
+    if "" in splits:
+        splits = split_by_id(splits[""], place)
+    splits = with_validation(splits, place=place)
+    splits = duplicates.checked(splits, place, source.drop_duplicates, TEXTS)
+    return {split: splits[split] for split in SPLITS if splits.get(split)}
 
-    read = reader(path)
-    if read is None:
-        raise BadSetting(
-            f"{path}: no reader for this kind of file; its name must end in {', '.join(FORMATS)}, or "
-            "in one of these and .gz"
-        )
-    if read is FORMATS[".txt"]:
-        columns = Columns()  # a line has no field names: the whole line is the text
-    lines: list[int] = []
 
-    def with_places() -> Iterator[tuple[Place, Mapping[str, Any]]]:
-        for line, record in read(path):
-            lines.append(line)
-            yield (path, line), record
+@content.kept(16)
+def _stored(source: Source, limit: int) -> dict[str, Sequence[Row]]:
+    found, place = _tables(source), source.path or source.pinned
+    assert found is not None
+    hashed = content.of(source) or digest((source.name, source.subset, source.revision), 32)
+    store = cache.store(found, source.reader, limit, hashed)
+    sizes, repeated = store.about["splits"], store.about["repeated"]
+    if "" in found:
+        _tell(place, "no splits", sizes)
+    elif "train" in found and "validation" not in found and "validation" in sizes:
+        _tell(place, "no validation rows", {split: sizes[split] for split in ("train", "validation")})
+    splits: dict[str, Sequence[Row]] = {}
+    for split in sizes:
+        places = store.array(f"{split}.npy")
+        if source.drop_duplicates and split in repeated:
+            places = np.setdiff1d(places, store.array(f"{split}.repeated.npy"), assume_unique=True)
+        splits[split] = Rows(store, places, source.reader)
+    if repeated and not source.drop_duplicates:
+        split, one, other = store.about["example"]
+        counts = {split: (count, sizes[split]) for split, count in repeated.items()}
+        duplicates.remark(place, counts, f"{split} row {store.id(one)!r} = row {store.id(other)!r}")
+    return {split: rows for split, rows in splits.items() if len(rows)}
 
-    rows = columns.rows(with_places(), lambda i: f"{prefix}-{lines[i]}")
+
+def _rows(table: Table, prefix: str, columns: Columns) -> tuple[Row, ...]:
+    """The rows of one table, with the ids PREFIX-NUMBER."""
+    records = ((place, record) for _, place, record, _ in table.records())
+    rows = columns.rows(records, lambda i: f"{prefix}-{i + 1}")
     if not rows:
-        raise BadRow("the file has a header and no rows", file=path)
-    return rows
+        raise BadRow("the file has a header and no rows", file=table.place)
+    return tuple(rows)
 
 
 def _imdb(path: Path, columns: Columns) -> Splits:
@@ -319,19 +367,3 @@ def tables(source: Source) -> dict[str, Any]:
             "validation or test"
         )
     return splits
-
-
-def _hub(source: Source) -> Splits:
-    return {
-        split: _table(rows, f"{source.pinned}/{split}", split, source.columns)
-        for split, rows in tables(source).items()
-    }
-
-
-def _table(records: Iterable[Mapping[str, Any]], place: str, split: str, columns: Columns) -> tuple[Row, ...]:
-    rows = columns.rows(
-        (((place, number), record) for number, record in enumerate(records, 1)), lambda i: f"{split}-{i + 1}"
-    )
-    if not rows:
-        raise BadRow("this split is empty", file=place)
-    return tuple(rows)

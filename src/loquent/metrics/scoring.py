@@ -143,7 +143,9 @@ def _bounds(
 
     if isinstance(metric, Tallied):
         return intervals(_tallied(metric, samples), measured.corpus)
-    means = means_of_samples(lambda drawn: finite(name, metric, drawn), samples, measured)
+    # a judge is not asked again: its corpus score is the mean over the samples that it judged
+    tests = 0 if traits(metric).fallible else TEST_DRAWS
+    means = means_of_samples(lambda drawn: finite(name, metric, drawn), samples, measured, tests)
     others = {key: value for key, value in measured.corpus.items() if key not in means}
     refused: dict[str, Bounds] = {}
     if others:
@@ -194,7 +196,7 @@ def _tallied(metric: Tallied, samples: Samples) -> Statistic:
 
 
 def means_of_samples(
-    measure: Callable[[Samples], Measured], samples: Samples, measured: Measured
+    measure: Callable[[Samples], Measured], samples: Samples, measured: Measured, tests: int = TEST_DRAWS
 ) -> dict[str, Column]:
     """The sample scores of the keys whose corpus score is their mean, independent of the other samples.
 
@@ -206,7 +208,7 @@ def means_of_samples(
         column = np.array([math.nan if score is None else score for score in measured.samples.get(key, ())])
         if _close(_mean(column), value):
             means[key] = column
-    for number in range(TEST_DRAWS if means else 0):
+    for number in range(tests if means else 0):
         # the stream's name is "tried": another name would draw other samples
         drawn = (
             Key(0, ("tried", number)).generator().integers(len(samples), size=min(len(samples), TEST_SAMPLES))
@@ -252,7 +254,8 @@ def finite(name: str, metric: Metric, samples: Samples) -> Measured:
         key: [None if score is None else float(score) for score in scores]
         for key, scores in measured.samples.items()
     }
-    return Measured(columns, {key: float(corpus) for key, corpus in measured.corpus.items()})
+    corpus_scores = {key: float(corpus) for key, corpus in measured.corpus.items()}
+    return Measured(columns, corpus_scores, measured.unjudged)
 
 
 def _check(value: float | None, name: str, key: str, place: str) -> None:

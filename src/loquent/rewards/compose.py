@@ -7,9 +7,10 @@ task's instruction and the turns between other seats.
 
 The place of a score. A term's score is stored under its name on the last answer of the learning seat. A token
 term's scores are stored on every answer of that seat that has tokens. A score of None adds no key. An episode
-without an answer does not change. If the reward may differ from the score (`counting.Counting`), NAME has the
-reward and NAME/raw the score. For a learner, rewards may be placed on tokens (`placement`), normalised
-(`learner`) or come from a potential (`shaping`).
+without an answer does not change. An episode that a term could not judge has the term's name in
+`Episode.unjudged` and no key of it; learners leave the episode out. If the reward may differ from the score
+(`counting.Counting`), NAME has the reward and NAME/raw the score. For a learner, rewards may be placed on
+tokens (`placement`), normalised (`learner`) or come from a potential (`shaping`).
 """
 
 from __future__ import annotations
@@ -76,6 +77,11 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
                 "give the term another name, and name its metric with 'of'"
             )
         terms.append(_term(name, options, own, context, cache))
+        if isinstance(terms[-1], Term) and terms[-1].fallible and not weights[name]:
+            raise BadSetting(
+                f"rewards.{name}: its weight is 0, and an answer that it cannot judge would still be left "
+                "out of learning; measure it under metrics: instead"
+            )
     return tuple(terms), Record(weights)
 
 
@@ -221,7 +227,8 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         raise BadSetting(f"rewards.{name}: {why}; leave out place and potential")
     if own_traits.reads == "turn" and counts.normalization != "none":
         raise BadSetting(f"rewards.{name}: {of} {TURNS}; leave out normalization, which is of whole episodes")
-    if of != "callable" and not own_code and not reason:  # own code may depend on anything, even the time
+    # own code may depend on anything, even the time; a judge has its own cache, and its failures are not kept
+    if of != "callable" and not own_code and not reason and not own_traits.fallible:
         metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
     return Term(name, metric, key, counts)
 
@@ -256,7 +263,7 @@ def _counted(
 ) -> list[Episode]:
     """The episodes with the reward of a term. Each episode has an answer."""
     texts = [episode_texts(episode) for episode in episodes]
-    columns = term.scores(_samples(texts, rows, episodes))
+    columns, unjudged = term.scores(_samples(texts, rows, episodes))
     scores = columns.pop("")
     reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
@@ -271,7 +278,8 @@ def _counted(
     ]
     prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
     beginnings = [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes]
-    parts = iter(term.score(_samples(beginnings, [rows[i] for i, _ in prefixes])))
+    scored, failed = term.scores(_samples(beginnings, [rows[i] for i, _ in prefixes]))
+    parts, unjudged = iter(scored[""]), unjudged | {prefixes[i][0] for i in failed}
     done = []
     for i, (episode, score, own_ends, own_cuts) in enumerate(zip(episodes, scores, ends, cuts, strict=True)):
         reward = reward_of(score)
@@ -279,7 +287,10 @@ def _counted(
         per_token = (
             placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
         )
-        own_parts = {suffix: column[i] for suffix, column in columns.items()}
+        own_parts = {suffix: None if i in unjudged else column[i] for suffix, column in columns.items()}
+        if i in unjudged:
+            score = reward = per_token = None
+        episode = _marked(term.name, episode, i in unjudged)
         done.append(_with_score(term, score, reward, per_token, episode, own_parts))
     return done
 
@@ -288,13 +299,15 @@ def _by_turn(
     term: Term, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner | None
 ) -> list[Episode]:
     """The episodes with the reward of a term that scores each answer, on that answer."""
-    columns = term.scores(turns_of(episodes, rows))
+    columns, failed = term.scores(turns_of(episodes, rows))
+    owners = [number for number, episode in enumerate(episodes) for _ in episode.answers()]
+    unjudged = {owners[i] for i in failed}
     names = tuple(term.name + suffix for suffix in (*columns, RAW))
     place = count()
 
     def scored(turn: Turn) -> Turn:
         i = next(place)
-        values = {suffix: column[i] for suffix, column in columns.items()}
+        values = {suffix: None if owners[i] in unjudged else column[i] for suffix, column in columns.items()}
         if term.counting.changes:
             values |= {"": term.counting.clipped(values[""]), RAW: values[""]}
         new = {term.name + suffix: value for suffix, value in values.items() if value is not None}
@@ -303,10 +316,10 @@ def _by_turn(
 
     return [
         replace(
-            episode,
+            _marked(term.name, episode, number in unjudged),
             turns=tuple(scored(turn) if turn.seat == episode.learning else turn for turn in episode.turns),
         )
-        for episode in episodes
+        for number, episode in enumerate(episodes)
     ]
 
 
@@ -319,16 +332,24 @@ def _shaped(
     """The episodes with the rewards of a potential. Each episode has an answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    scores = term.score(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
+    columns, failed = term.scores(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
-    for (i, sample), score in zip(samples, scores, strict=True):
+    for (i, sample), score in zip(samples, columns[""], strict=True):
         potentials[i][sample] = term.counting.clipped(score)
     done = []
-    whole = term.score(samples_of(episodes, rows))
-    for episode, own, phi, score in zip(episodes, steps, potentials, whole, strict=True):
-        bare = _with_score(term, score, None, None, episode)
-        done.append(shaping.shaped(term.name, bare, own, phi, learner))
+    whole, unjudged = term.scores(samples_of(episodes, rows))
+    unjudged |= {samples[i][0] for i in failed}
+    for i, (episode, own, phi, score) in enumerate(zip(episodes, steps, potentials, whole[""], strict=True)):
+        episode = _marked(term.name, episode, i in unjudged)
+        bare = _with_score(term, None if i in unjudged else score, None, None, episode)
+        done.append(bare if i in unjudged else shaping.shaped(term.name, bare, own, phi, learner))
     return done
+
+
+def _marked(name: str, episode: Episode, unjudged: bool) -> Episode:
+    """The episode with the term among its unjudged rewards, or without it."""
+    names = tuple(other for other in episode.unjudged if other != name) + (name,) * unjudged
+    return episode if names == episode.unjudged else replace(episode, unjudged=names)
 
 
 def _samples(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from loquent.core.episode import Turn
 from loquent.errors import BadSetting
@@ -17,7 +17,15 @@ from loquent.files import saved_state
 from loquent.rewards.counting import FIXED
 from loquent.rewards.terms import Term
 
+SPENT = "/spent"  # the part of the state of the budgets; no term has this name
 ALIKE = 1e-8  # a deviation below this share of the mean is rounding error, and is treated as 0
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A metric with a budget: `spent` counts by unit, and a resumed run goes on with it."""
+
+    spent: dict[str, int]
 
 
 @dataclass
@@ -67,6 +75,7 @@ class Learner:
     ) -> None:
         self.gamma, self.discount, self._ends = gamma, discount, ends
         own = [term for term in terms if isinstance(term, Term)]
+        self._metered = {term.name: term.metric for term in own if isinstance(term.metric, Metered)}
         self._running = {term.name: Normalizer() for term in own if term.counting.normalization == "running"}
 
     def fit(self, term: Term, scores: Sequence[float | None]) -> Callable[[float | None], float | None]:
@@ -94,10 +103,14 @@ class Learner:
         return () if turn.tokens is None or self._ends is None else self._ends(turn)
 
     def state_dict(self) -> dict[str, Any]:
-        """The running statistics, by term."""
+        """The running statistics by term, and what judges have spent."""
+        spent = {name: dict(metric.spent) for name, metric in self._metered.items()}
         return {
-            name: {"count": term.count, "mean": term.mean, "squares": term.squares}
-            for name, term in self._running.items()
+            **{
+                name: {"count": term.count, "mean": term.mean, "squares": term.squares}
+                for name, term in self._running.items()
+            },
+            **({SPENT: spent} if spent else {}),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -106,6 +119,9 @@ class Learner:
             saved = saved_state.part(state, name)
             term.count, term.mean = saved_state.count(saved, "count"), saved_state.number(saved, "mean")
             term.squares = saved_state.number(saved, "squares", 0)
+        for name, metric in self._metered.items():
+            saved = saved_state.part(saved_state.part(state, SPENT), name)
+            metric.spent.update({unit: saved_state.count(saved, unit) for unit in metric.spent})
 
 
 def of_run(
@@ -116,6 +132,7 @@ def of_run(
     playing: bool,
     recorded: bool,
     ends: Callable[[Turn], Sequence[int]] | None,
+    processes: int = 1,
 ) -> Learner:
     """The `Learner` of a run, with the discount of its algorithm.
 
@@ -124,16 +141,25 @@ def of_run(
         playing: whether the algorithm steps its episodes itself, and gets the rewards of terms as each
             episode ends.
         recorded: whether the algorithm learns from recorded episodes.
+        processes: the processes that learn together; each scores all episodes.
 
     Raises:
         BadSetting: a term uses normalisation, a potential or statistics of a batch where the algorithm cannot
-            support it.
+            support it, or a term may fail to judge an episode that cannot be left out.
     """
     single = f"{name} scores each episode alone, as it ends"
     for term in terms:
         counts = term.counting if isinstance(term, Term) else None
         if counts is None:
             continue
+        if term.fallible and (playing or processes > 1):
+            why = f"{processes} processes would be told different scores"
+            if playing:
+                why = f"{name} learns from an episode before it is scored, so it could not be left out"
+            raise BadSetting(
+                f"rewards.{term.name}: its judge may fail, and {why}; choose a learner of whole episodes in "
+                "one process, such as ppo or grpo"
+            )
         if (playing or recorded) and term.together:
             why = single if playing else "recorded episodes are scored in parts"
             problem = f"rewards.{term.name}: its score of an episode depends on the episodes scored with it"

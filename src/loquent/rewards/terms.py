@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
@@ -22,6 +22,16 @@ from loquent.metrics.function import of_function
 from loquent.rewards.counting import Counting
 
 Scores = list[float | None]
+
+
+class Scored(NamedTuple):
+    """The scores of a term, and the numbers of the samples that could not be judged, which have none.
+
+    columns: the scores under "", and those of the parts of a function under "/PART".
+    """
+
+    columns: dict[str, Scores]
+    unjudged: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,11 @@ class Term:
         return traits(self.metric).together
 
     @property
+    def fallible(self) -> bool:
+        """Whether some samples may be unjudged."""
+        return traits(self.metric).fallible
+
+    @property
     def range(self) -> Range:
         """The least and the greatest reward of an episode, clipped; infinite where open or unknown."""
         if self.counting.potential or (self.counting.clip and traits(self.metric).reads == "turn"):
@@ -53,16 +68,16 @@ class Term:
 
     def score(self, samples: Samples) -> Scores:
         """One finite number per sample, or None where the term does not apply, as `scores`."""
-        return self.scores(samples)[""]
+        return self.scores(samples).columns[""]
 
-    def scores(self, samples: Samples) -> dict[str, Scores]:
-        """The scores under "", and those of the parts of a function under "/PART"; the metric is called once.
+    def scores(self, samples: Samples) -> Scored:
+        """The scores of samples; the metric is called once.
 
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
         if not len(samples):
-            return {"": []}
+            return Scored({"": []}, frozenset())
         try:
             measured = self.metric(samples)
         except LoquentError:
@@ -73,10 +88,25 @@ class Term:
                 f"{self._culprit(samples)}"
             ) from error
         whole = numbers(self._chosen(measured), samples.rows, self.name)
+        unjudged = self._unjudged(measured, len(samples))
         key = f"{self.metric.name}/"
         has_parts = not self.key and traits(self.metric).parts
         parts = [name for name in measured.samples if has_parts and name.startswith(key)]
-        return {"": whole, **{f"/{name.removeprefix(key)}": measured.samples[name] for name in parts}}
+        columns = {"": whole, **{f"/{name.removeprefix(key)}": measured.samples[name] for name in parts}}
+        return Scored({suffix: _without(unjudged, column) for suffix, column in columns.items()}, unjudged)
+
+    def _unjudged(self, measured: Measured, count: int) -> frozenset[int]:
+        try:
+            unjudged = frozenset(measured.unjudged)
+        except TypeError:
+            unjudged = frozenset({-1})
+        if not unjudged <= frozenset(range(count)) or (unjudged and not self.fallible):
+            raise BadReward(
+                f"reward {self.name!r}: its metric returned unjudged = {shown(measured.unjudged)} for "
+                f"{count} samples; it must hold numbers of samples, and the metric must declare "
+                "fallible = True"
+            )
+        return unjudged
 
     def _chosen(self, measured: Any) -> Any:
         if not isinstance(measured, Measured):
@@ -231,3 +261,8 @@ def _number(score: Any, place: str) -> float:
             "does not apply)"
         )
     return number
+
+
+def _without(unjudged: frozenset[int], column: Scores) -> Scores:
+    """The scores, without those of unjudged samples."""
+    return [None if i in unjudged else score for i, score in enumerate(column)] if unjudged else column

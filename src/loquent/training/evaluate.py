@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -19,11 +19,13 @@ from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
 from loquent.data.groups import Groups
+from loquent.data.tables.rows import Rows
 from loquent.errors import LoquentError, require
 from loquent.files import final_evaluation
 from loquent.metrics.pairs import with_means
 from loquent.metrics.scoring import finite
 from loquent.rewards import compose
+from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
 from loquent.training.metrics import ranges, same_key
 
@@ -124,6 +126,9 @@ def evaluate_agent(
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
+    values |= outcomes.unjudged(
+        played, [term.name for term in terms if isinstance(term, Term) and term.fallible]
+    )
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups
@@ -145,20 +150,24 @@ def evaluation_seed(seed: int) -> int:
     return Key(seed, ("evaluation",)).integer(53)
 
 
-def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
+def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> Sequence[Row]:
     """The rows of a split whose fields have the values of `only`.
 
     Raises:
         LoquentError: there is none, or two rows have one id: rewards and metrics find rows by their ids.
     """
     every = task.rows(split)
-    if len({row.id for row in every}) < len(every):
+    if not isinstance(every, Rows) and len({row.id for row in every}) < len(every):
         id, count = Counter(row.id for row in every).most_common(1)[0]
         raise LoquentError(
             f"{task.identity} has {count} rows with the id {id!r} in its split {split!r}; every row must "
             "have an id of its own"
         )
-    rows = [row for row in every if all(row.fields.get(name) == value for name, value in only.items())]
+    rows = every
+    if only and isinstance(every, Rows):
+        rows = every.chosen(lambda row: _has(row, only))
+    elif only:
+        rows = [row for row in every if _has(row, only)]
     if not rows:
         raise LoquentError(
             f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else "")
@@ -166,7 +175,11 @@ def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> list[Row]:
     return rows
 
 
-def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[list[Row]]:
+def _has(row: Row, fields: Record) -> bool:
+    return all(row.fields.get(name) == value for name, value in fields.items())
+
+
+def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[Sequence[Row]]:
     """`count` rows of a split, in rounds: the whole split as often as needed, then its beginning.
 
     Raises:
@@ -190,7 +203,8 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     """The scores of all metrics on the last answers of the episodes: per episode and for the corpus.
 
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
-    KEY; the mean is over these.
+    KEY; the mean is over these. `unjudged/KEY` is the number of episodes that a fallible metric could not
+    judge; if it could judge none, the value is nan.
     """
     own = [rows[episode.row] for episode in episodes]
     samples = compose.samples_of(episodes, own)
@@ -201,25 +215,36 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
             measured = _summed(finite(metric.name, metric, compose.turns_of(episodes, own)), episodes)
         else:
             measured = finite(metric.name, metric, samples)
-        corpus = measured.corpus
+        corpus = {**dict.fromkeys(measured.samples if measured.unjudged else (), math.nan), **measured.corpus}
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
         columns |= measured.samples
         shares = {key: _scored(column) for key, column in measured.samples.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
+        if traits(metric).fallible:
+            count = float(len(measured.unjudged))
+            values |= {f"{outcomes.UNJUDGED}{key}": count for key in measured.samples}
     return Measured(columns, values)
 
 
 def _summed(measured: Measured, episodes: Sequence[Episode]) -> Measured:
-    """Scores of answers as scores of episodes: the sum over an episode's answers that have one."""
+    """Scores of answers as scores of episodes: the sum over an episode's answers that have one.
+
+    An episode with an unjudged answer is unjudged.
+    """
+    owners = [number for number, episode in enumerate(episodes) for _ in episode.answers()]
+    unjudged = frozenset(owners[i] for i in measured.unjudged)
     columns: Scores = {}
     for key, column in measured.samples.items():
         scores = iter(column)
         own = [list(islice(scores, len(episode.answers()))) for episode in episodes]
         present = [[score for score in answers if score is not None] for answers in own]
-        columns[key] = [math.fsum(answers) if answers else None for answers in present]
-    return with_means(columns)
+        columns[key] = [
+            math.fsum(answers) if answers and number not in unjudged else None
+            for number, answers in enumerate(present)
+        ]
+    return replace(with_means(columns), unjudged=unjudged)
 
 
 def _written(value: float | None, digits: int) -> str:

@@ -93,6 +93,9 @@ def _scores(recipe: Recipe) -> Iterator[tuple[str, Mapping[str, Any]]]:
         of = options.get("of", name)
         if of in rewards or of in metrics:
             yield "reward" if of in rewards else "metric", {**options, "kind": of}
+        for option in options.values():  # the agent of a judge
+            if isinstance(option, Mapping) and option.get("kind") in registry.names("agent"):
+                yield "agent", option
 
 
 def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:

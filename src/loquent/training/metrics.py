@@ -39,7 +39,8 @@ class Renamed:
         """The scores of the metric, under the new keys."""
         measured = self.metric(samples)
         columns = {f"{self.name}/{key}": scores for key, scores in measured.samples.items()}
-        return Measured(columns, {f"{self.name}/{key}": value for key, value in measured.corpus.items()})
+        corpus = {f"{self.name}/{key}": value for key, value in measured.corpus.items()}
+        return Measured(columns, corpus, measured.unjudged)
 
 
 def build_metrics(settings: Record, context: Context) -> list[Metric]:

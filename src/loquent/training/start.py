@@ -18,6 +18,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.data.pools import Pool
 from loquent.data.sources import share
+from loquent.data.tables.rows import Rows
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
 from loquent.models.actor import Actor
@@ -46,7 +47,9 @@ def pool(task: Task, settings: TrainingSettings) -> Pool:
     with naming_split("split", settings):
         chosen = chosen_rows(task, settings.split, settings.only)
     rows = share(chosen, settings.row_share)
-    return Pool(tuple(rows), tuple(row.fields.get("weight", 1.0) for row in rows))
+    if isinstance(rows, Rows):
+        return Pool(rows, rows.weights)
+    return Pool(rows, tuple(row.fields.get("weight", 1.0) for row in rows))
 
 
 def from_policy(recipe: Recipe, policy: Path | None) -> Recipe:

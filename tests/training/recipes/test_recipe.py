@@ -373,7 +373,7 @@ MADE_BY = {
 
 
 ELSEWHERE = """
-task: {kind: generation, source: SOURCE, labels: ["0", "1"], label_field: stars}
+task: {kind: generation, source: SOURCE, labels: ["0", "1"], label_field: stars, columns: {body: text}}
 rewards: {intent_accuracy: {weight: 0.5, path: no/such}, mine: {of: bert_score, path: NETWORK}}
 metrics: {parent: {}, spice: {jar: no/such.jar}, bert_score: {path: NETWORK}, sentiment: {classifier: a/b,
     label: 3}}
@@ -397,7 +397,7 @@ def test_the_smoke_profile_needs_no_rows_networks_or_programs(tmp_path):
         (),
         "",
     )
-    assert one.training.only == Record()
+    assert (one.options.columns, one.training.only) == (Record(), Record())
     assert one.rewards == Record(
         intent_accuracy=Record(of="lexicon", weight=0.5), mine=Record(of="bert_score", path=str(tmp_path))
     )

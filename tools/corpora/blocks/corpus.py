@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from loquent.core.seeding import Key
-from loquent.data.sources import draw_of
+from loquent.data.tables.splits import draw_of
 from loquent.tasks.blocks import solvable
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Board
 from loquent.tasks.blocks.programs.program import compile_program

@@ -29,6 +29,7 @@ from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.task import Task
+from loquent.data.tables.rows import by_id
 from loquent.files import saved_state
 from loquent.models.turns.building import build
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
@@ -102,7 +103,7 @@ class TurnDQN(Playing):
         """
         table, config, means = self.table, self.config, Means()
         assert table is not None
-        rows = {row.id: row for row in table.sampler.pool.rows}
+        rows = by_id(table.sampler.pool.rows)
         episodes: list[Episode] = []
         for _ in range(config.steps // config.games):
             table.act(self._actions())

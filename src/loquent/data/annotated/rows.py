@@ -10,7 +10,8 @@ from loquent.data import sources
 from loquent.data.annotated import checks
 from loquent.data.annotated.checks import Check
 from loquent.data.annotated.options import Labelled
-from loquent.data.sources import SPLITS, Splits
+from loquent.data.sources import Splits
+from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, UnknownName
 
 L = TypeVar("L", bound=Labelled)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.data import content, duplicates
-from loquent.data.sources import SPLITS, Splits, limited
+from loquent.data.sources import Splits, limited
+from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import solvable
 from loquent.tasks.blocks.boards.board import APPEARANCES

@@ -17,7 +17,8 @@ from loquent.core.guards.json_files import shown
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.readers import csv_rows, jsonl, lines
-from loquent.data.sources import ALIASES, Splits, split_by_id, with_validation
+from loquent.data.sources import Splits, split_by_id, with_validation
+from loquent.data.tables.splits import ALIASES
 from loquent.errors import BadRow, BadSetting
 
 RELEASE = ("comments_positive.csv", "comments_negative.csv")
@@ -36,7 +37,7 @@ def read(path: Path) -> Splits:
     if not path.is_file() and not path.is_dir():  # a pipe or a device may have no end
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     if path.is_file():
-        return with_validation(split_by_id(_rows(path, _kind(path))))
+        return with_validation(split_by_id(_rows(path, _kind(path)), path), place=path)
     release = [file for name in RELEASE for file in (path / name, path / f"{name}.gz") if file.is_file()]
     if release:
         return _released(path, release)
@@ -55,7 +56,7 @@ def read(path: Path) -> Splits:
             f"path = {str(path)!r}: this folder has no rows; it must hold {' or '.join(RELEASE)}, or files "
             f"named train, validation or test ({', '.join(ENDINGS)}, also .gz)"
         )
-    return with_validation({split: _rows(file, split) for split, file in files.items()})
+    return with_validation({split: _rows(file, split) for split, file in files.items()}, place=path)
 
 
 def _kind(path: Path) -> str:
@@ -168,7 +169,7 @@ def _released(folder: Path, files: list[Path]) -> Splits:
     lists = {NAMES.get(file.name.split("_")[0].lower()): file for file in sorted(folder.glob("*.json"))}
     lists.pop(None, None)
     if not lists:
-        return split_by_id(rows)
+        return split_by_id(rows, folder)
     found: Splits = {}
     for split, file in lists.items():
         numbers = json_files.load(file, error=BadSetting)
@@ -179,4 +180,4 @@ def _released(folder: Path, files: list[Path]) -> Splits:
             what = f"{file}: it holds {shown(numbers)}; it must be a list of different numbers of rows"
             raise BadSetting(f"{what}, from 0 to {len(rows) - 1}")
         found[str(split)] = tuple(rows[number] for number in numbers)
-    return with_validation(found)
+    return with_validation(found, place=folder)

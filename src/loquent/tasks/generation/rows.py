@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
+
+import numpy as np
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
-from loquent.core.values import Record
+from loquent.core.values import EMPTY, Record
 from loquent.data import content, duplicates
-from loquent.data.sources import SPLITS, Source, Splits, limited, load
+from loquent.data.sources import COLUMNS, Source, limited, load
+from loquent.data.tables.rows import Rows
+from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.tasks.generation.corpora import loading
 from loquent.tasks.generation.corpora.dataset import Form, Hub, check_prompt
 from loquent.tasks.generation.corpora.table import CONSTANT, DATASETS, IMDB, IMDB_HUB, NAMES, TEXTS
 
-OF_TEXTS = ("text_field", "label_field", "labels", "prompt_words", "prompt_fraction", "text_words")
+OF_TEXTS = ("columns", "text_field", "label_field", "labels", "prompt_words", "prompt_fraction", "text_words")
 OF_DATASETS = ("prompt", "source_words", "representation", "context")
 IMDB_TEST = 5_000  # test rows of the dataset imdb (2210.01241)
 CONSTANT_ROWS = 100  # per split
@@ -64,6 +69,7 @@ class Options:
     context: int = setting(
         5, "dataset daily_dialog: the utterances in a prompt", source="RL4LMs, context_size", low=1
     )
+    columns: Record = setting(EMPTY, COLUMNS)
     text_field: str = setting("text", "the field of the text")
     label_field: str = setting("", "the field of the label; empty: `label`, if it exists")
     labels: tuple[str, ...] = setting((), "the allowed labels; empty: any")
@@ -124,6 +130,7 @@ class Options:
             text_field=self.text_field,
             label_field=self.label_field,
             labels=self.labels,
+            columns=self.columns,
             drop_duplicates=self.drop_duplicates,
         )
 
@@ -134,7 +141,7 @@ class Options:
 
 
 @content.kept(32)
-def rows(options: Options, split: str) -> tuple[Row, ...]:
+def rows(options: Options, split: str) -> Sequence[Row]:
     """The rows of a split: `prompt`, `references`, `text`, `label` and the other fields of the source.
 
     `text` is the prompt and the first reference. Where references are secret, `references` is empty.
@@ -148,25 +155,39 @@ def rows(options: Options, split: str) -> tuple[Row, ...]:
         raise UnknownName(
             f"split of the source {options.source} {options.path or options.name}".rstrip(), split, splits
         )
-    pieces = tuple(piece for row in splits[split] for piece in _pieces(row, options))
+    found = splits[split]
+    if isinstance(found, Rows) and options.dataset == TEXTS and not options.text_words:
+        return _on_demand(limited(found, options.limit), options)
+    pieces: Sequence[Row] = tuple(piece for row in found for piece in _pieces(row, options))
     if options.dataset == IMDB and split == "test":
         pieces = limited(pieces, IMDB_TEST)
     return tuple(_cut_row(row, options) for row in limited(pieces, options.limit))
 
 
-def _splits(options: Options) -> Splits:
-    """The rows of all splits, not yet cut and limited; kept for all splits and limits."""
-    return _loaded(replace(options, limit=0, max_words=0, horizon="cut"))
+def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
+    """Rows of a large source, which are cut when they are used."""
+    assert isinstance(found, Rows)
+    if single := found.store.about["single"]:
+        row = found.store.place(single)
+        assert row is not None
+        found.at(np.array([row], np.uint32)).made(partial(_cut_row, options=options))[0]  # raises
+    return found.made(partial(_cut_row, options=options), options.prompt_words, options.prompt_fraction)
+
+
+def _splits(options: Options) -> dict[str, Sequence[Row]]:
+    """The rows of all splits, not yet cut and limited; kept for all splits."""
+    limit = options.limit if options.dataset == TEXTS and not options.text_words else 0
+    return _loaded(replace(options, limit=limit, max_words=0, horizon="cut"))
 
 
 @content.kept(16)
-def _loaded(options: Options) -> Splits:
+def _loaded(options: Options) -> dict[str, Sequence[Row]]:
     if options.dataset == CONSTANT:
         record = Record(prompt=options.prompt, references=())
         return {split: tuple(Row(f"{split}-{i}", record) for i in range(CONSTANT_ROWS)) for split in SPLITS}
     if options.dataset in DATASETS:
-        return loading.load(DATASETS[options.dataset], options.text_source, options.form)
-    return load(options.text_source)
+        return dict(loading.load(DATASETS[options.dataset], options.text_source, options.form))
+    return load(options.text_source, options.limit)
 
 
 def ends_of_words(text: str, blanks: bool = False) -> list[int]:

@@ -53,7 +53,7 @@ class Generation(Task):
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)
         entry = DATASETS.get(self.options.dataset)
-        self._rows: dict[str, tuple[Row, ...]] = {}
+        self._rows: dict[str, Sequence[Row]] = {}
         self.spec = TaskSpec(
             id="generation",
             horizon="cut" if self.options.horizon == "cut" else "end",

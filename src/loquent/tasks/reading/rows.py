@@ -16,7 +16,8 @@ from loquent.core.values import Record
 from loquent.data import content, corpora, duplicates
 from loquent.data.annotated.sentences import weighted
 from loquent.data.columns import field
-from loquent.data.sources import SPLITS, Splits, limited
+from loquent.data.sources import Splits, limited
+from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow
 from loquent.tasks.reading.corpus import stopwords, tokens
 from loquent.tasks.reading.corpus.documents import document

@@ -9,6 +9,7 @@ from typing import Any
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
 from loquent.core.rollout.loop import Game, play
+from loquent.data import outcomes
 from loquent.errors import BadSetting
 from loquent.training.experience.source import Batches, player_of
 from loquent.training.recipes import Recipe
@@ -29,12 +30,26 @@ class Played(Batches):
             )
 
     def next(self) -> tuple[Any, dict[str, float]]:
-        """The prepared batch of episodes that are played now, and its logged values."""
+        """The prepared batch of episodes that are played now, and its logged values.
+
+        Episodes with a reward that could not be judged are counted and left out. The batch is None if none
+        is left.
+        """
         with self.phase("collect"):
             episodes = self.collect()
+        learned = episodes
+        counts: dict[str, float] = {}
+        if self.fallible:
+            learned = outcomes.learnable(episodes, self.parts.weights, self.algorithm.least_answers)
+            counts = {
+                f"rollout/{key}": count for key, count in outcomes.unjudged(episodes, self.fallible).items()
+            }
+            counts["rollout/left_out"] = float(len(episodes) - len(learned))
+        if not learned:
+            return None, counts
         with self.phase("score"):
-            batch = self.algorithm.prepare(self.batch(episodes))
-        return batch, self.summary(episodes, batch)
+            batch = self.algorithm.prepare(self.batch(learned))
+        return batch, {**self.summary(learned, batch), **counts}
 
     def collect(self) -> list[Episode]:
         """Play the episodes of one update and add the rewards of all terms."""

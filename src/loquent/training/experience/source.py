@@ -17,11 +17,13 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.core.values import Record
 from loquent.data.pools import Pool, Sampler
+from loquent.data.tables.rows import by_id
 from loquent.errors import BadSetting
 from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.pretrained.footprint import products
 from loquent.rewards import learner
+from loquent.rewards.terms import Term
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.recipes import Recipe
 
@@ -88,7 +90,7 @@ class Experience(ABC):
     def __init__(self, parts: Parts) -> None:
         self.parts, self.settings = parts, parts.recipe.training
         self.task, self.actor, self.algorithm = parts.task, parts.actor, parts.algorithm
-        self.rows = {row.id: row for row in parts.pool.rows}
+        self.rows = by_id(parts.pool.rows)
         self.sampler: Any = Sampler(parts.pool, parts.key.child("rows"), scale=self.settings.priority)
         self.learner = learner.of_run(
             parts.terms,
@@ -97,7 +99,9 @@ class Experience(ABC):
             playing=self.alone,
             recorded=self.recorded,
             ends=self.ends(),
+            processes=parallel.size(),
         )
+        self.fallible = [term.name for term in parts.terms if isinstance(term, Term) and term.fallible]
         self.games = 0
         self.seconds: dict[str, float] = {}
 
@@ -169,12 +173,12 @@ class Batches(Experience):
 
     @abstractmethod
     def next(self) -> tuple[Any, dict[str, float]]:
-        """The prepared batch of the next update, and its logged values."""
+        """The prepared batch of the next update, or None if there is nothing to learn; its logged values."""
 
     def update(self) -> dict[str, float]:
         """Make the next batch and learn from it."""
         batch, summary = self.next()
-        return {**summary, **self.learn(batch)}
+        return summary if batch is None else {**summary, **self.learn(batch)}
 
     def learn(self, batch: Any) -> dict[str, float]:
         """Learn from a prepared batch; returns the logged values."""

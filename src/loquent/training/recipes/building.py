@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loquent.core import registry
@@ -15,9 +15,9 @@ from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import COMMAND_LINE, SUITE, Node, fill, unknown
 from loquent.core.settings import Remark
-from loquent.errors import BadSetting, LoquentError, NotImported, UnknownName
+from loquent.errors import BadSetting, NotImported, UnknownName
 from loquent.models.decoding_settings import Decoding
-from loquent.training.recipes import kinds, scores
+from loquent.training.recipes import foreign_names, kinds, scores
 from loquent.training.recipes.overrides import PROFILE
 from loquent.training.recipes.sections import ModelSettings, TrainingSettings
 
@@ -37,6 +37,7 @@ def settings(root: Node) -> dict[str, Any]:
     """
     sections: dict[str, Node] = root.mapping("a recipe")
     known = ("name", *SECTIONS)
+    _check_foreign(sections, known)
     for key, node in sections.items():
         if key not in known:
             raise unknown(node, key, known, "a recipe")
@@ -59,6 +60,29 @@ def settings(root: Node) -> dict[str, Any]:
         "config": config,
         "training": fill(TrainingSettings, sections.get("training"), "training"),
     }
+
+
+def _check_foreign(sections: Mapping[str, Node], known: Sequence[str]) -> None:
+    """Raise BadSetting, with our setting, if a name is one of TRL, stable-baselines3 or RL4LMs."""
+    chosen = sections.get("algorithm")
+    inside = chosen.value if chosen else None
+    kind = inside.get("kind") if isinstance(inside, dict) else chosen
+    algorithm = kind.value if kind else "ppo"
+    own = kinds.settings_of(algorithm) if isinstance(algorithm, str) else set()
+    if not own:  # no algorithm's name, which is reported below
+        return
+    places: dict[str, tuple[Any, set[str]]] = {"a recipe": (sections, set(known)), "algorithm": (inside, own)}
+    for section, cls in (*foreign_names.SHARED.items(), ("evaluation", Decoding)):
+        node = sections.get(section)
+        places[section] = node.value if node else None, {field.name for field in dataclasses.fields(cls)}
+    for section, (nodes, names) in places.items():
+        for key in nodes if isinstance(nodes, dict) else ():
+            if key in names:
+                continue
+            # a file's setting of another of our learners is left to the checks of the kind
+            is_ours = section == "algorithm" and not nodes[key].is_override and _owners(key)
+            if not is_ours and (hint := foreign_names.hint(section, key, algorithm)):
+                raise BadSetting(f"{nodes[key].place}: {hint}")
 
 
 def unused_of_model(model: ModelSettings) -> tuple[str, ...]:
@@ -178,21 +202,16 @@ def _check_owners(nodes: Mapping[str, Node], name: str, cls: type) -> None:
     for key, node in nodes.items():
         if key in known or not node.is_override:
             continue
-        others = [other for other in registry.names("algorithm") if key in _settings_of(other)]
-        if others:
+        if others := _owners(key):
             raise BadSetting(
                 f"{node.place}: algorithm has no setting {key!r} with kind = {name!r}; it is a setting of "
                 f"{', '.join(others[:3])}; change algorithm.kind, or remove it"
             )
 
 
-def _settings_of(algorithm: str) -> set[str]:
-    """The names of an algorithm's settings; none where it needs a library that is not installed."""
-    try:
-        config: Any = kinds.config_of(algorithm)
-        return {field.name for field in dataclasses.fields(config)}
-    except LoquentError:
-        return set()
+def _owners(setting: str) -> list[str]:
+    """The algorithms that have a setting of this name."""
+    return [name for name in registry.names("algorithm") if setting in kinds.settings_of(name)]
 
 
 def _with_preset(nodes: Mapping[str, Node], kind: str, config: type[AlgorithmConfig]) -> dict[str, Node]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from loquent.core import registry
 from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.core.task import Task
-from loquent.errors import BadSetting, NotImported
+from loquent.errors import BadSetting, LoquentError, NotImported
 
 
 def options_of_task(task: str) -> type:
@@ -30,6 +31,15 @@ DECLARED = ("name", "reads", "experience")  # attributes of an algorithm's class
 def config_of(algorithm: str) -> type[AlgorithmConfig]:
     """The dataclass of an algorithm's settings; raises as `algorithm_class`."""
     return algorithm_class(algorithm).Config
+
+
+def settings_of(algorithm: str) -> set[str]:
+    """The names of an algorithm's settings; none where it needs a library that is not installed."""
+    try:
+        config: Any = config_of(algorithm)
+        return {field.name for field in dataclasses.fields(config)}
+    except LoquentError:
+        return set()
 
 
 def algorithm_class(name: str) -> type[Algorithm]:

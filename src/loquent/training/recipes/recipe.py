@@ -61,9 +61,16 @@ class Recipe:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All settings except the name and those that only say how a teacher or a judge is reached."""
+        """All settings except the name and those that only say how an agent, such as a judge, is reached."""
         settings = {key: value for key, value in self.resolved().items() if key != "name"}
         settings["task"] = {key: plain(without_transport(value)) for key, value in settings["task"].items()}
+        for section in settings.keys() & {"rewards", "metrics"}:  # their agents are judges
+            settings[section] = {
+                name: {key: plain(without_transport(item)) for key, item in value.items()}
+                if isinstance(value, dict)
+                else value
+                for name, value in settings[section].items()
+            }
         if "training" in settings:
             settings["training"] = {
                 **settings["training"],

@@ -48,7 +48,7 @@ PLAYED = (
     "training.data_cutoff=none",
     "training.teacher=random",
 )
-BUILT_IN_LABELS = (("text_field", "text"), ("label_field", ""), ("labels", "[]"))
+BUILT_IN_COLUMNS = (("columns", "{}"), ("text_field", "text"), ("label_field", ""), ("labels", "[]"))
 DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
 
 
@@ -105,8 +105,8 @@ def _rows(sections: Sections, overrides: Overrides) -> list[str]:
         "task.source=builtin",
         *(f"task.{name}=" for name in ("path", "name", "revision", "subset") if name in task),
     ]
-    if kind == DEFAULT_TASK:  # the built-in rows have their own labels
-        texts += [f"task.{name}={value}" for name, value in BUILT_IN_LABELS if name in task]
+    if kind == DEFAULT_TASK:  # the built-in rows have their own columns
+        texts += [f"task.{name}={value}" for name, value in BUILT_IN_COLUMNS if name in task]
         texts += ["training.only={}"] if "only" in sections.get("training", {}) else []
     return texts
 
@@ -123,7 +123,7 @@ def _networks(algorithm: Mapping[str, Node]) -> list[str]:
 
 
 def _scores(sections: Sections, builtin: Mapping[str, Any] | None) -> list[Override]:
-    """Overrides of rewards and metrics that need absent networks, programs or fields of rows.
+    """Overrides of rewards and metrics that need absent networks, programs or fields of rows, or a judge.
 
     They get their default classifier, or the metric `lexicon` replaces them.
 
@@ -136,6 +136,7 @@ def _scores(sections: Sections, builtin: Mapping[str, Any] | None) -> list[Overr
             options = node.value if isinstance(node.value, dict) else {}
             of = options["of"].value if "of" in options else name
             absent = any(key in options and not _exists(options[key].value) for key in ("path", "jar"))
+            absent = absent or "judge" in options  # a folder that may be absent, or an endpoint
             if "classifier" in options:
                 found += [
                     Override((section, name, key), tree(value, PROFILE, None))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 from loquent.core import episode
 from loquent.core.episode import Episode
 from loquent.core.task import Row, Task
 from loquent.core.values import frozen
 from loquent.data.readers import jsonl
+from loquent.data.tables.rows import by_id
 from loquent.errors import BadRow, BadSetting
 from loquent.files import names
 
@@ -32,14 +35,16 @@ def episode_file(path: str) -> Path:
     return file
 
 
-def rows_for(file: Path, task: Task, split: str) -> dict[str, Row]:
+def rows_for(file: Path, task: Task, split: str) -> Mapping[str, Row]:
     """The rows that the episodes of a file may be on, by id.
 
     These are the rows of the split, and the rows in `rows.jsonl` in the folder of the file.
     """
-    rows = {row.id: row for row in task.rows(split)} if split in task.spec.splits else {}
+    rows = by_id(task.rows(split) if split in task.spec.splits else ())
     added = file.with_name(names.ROWS)
-    return rows | {row.id: row for row in _added(added)} if added.is_file() else rows
+    if not added.is_file():
+        return rows
+    return ChainMap(dict(by_id(_added(added))), cast("dict[str, Row]", rows))
 
 
 def read_checked(file: Path, task: Task, rows: Mapping[str, Row], split: str) -> Iterator[Episode]:

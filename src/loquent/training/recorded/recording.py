@@ -17,6 +17,7 @@ from torch import Tensor
 from loquent.core.settings import Remark
 from loquent.core.task import Row, Task
 from loquent.core.values import Record
+from loquent.data import outcomes
 from loquent.data.filters import at_least, shares
 from loquent.errors import BadSetting
 from loquent.models.actor import Actor
@@ -47,6 +48,7 @@ class Recording:
     episodes: int  # after filtering; an episode in which the learning seat never answered has no row
     mean_return: float
     digest: str
+    unjudged: int = 0  # episodes left out because a reward could not be judged
 
     def as_json(self) -> dict[str, Any]:
         """The content of `data.json` in the run's folder."""
@@ -58,6 +60,7 @@ class Recording:
             "action_tokens": int(batch.is_action.sum()),
             "tokens": int(batch.real.sum()),
             "left_out": batch.left_out,
+            **({"unjudged": self.unjudged} if self.unjudged else {}),
             "dropped_turns": batch.dropped,
             "segments": batch.segments,
             "cut_tokens": batch.cut,
@@ -80,6 +83,9 @@ def record(
     for path in settings.data:
         episodes.read(episode_file(path), settings)
     paths = ", ".join(settings.data)
+    if episodes.unjudged and not episodes.returns:
+        what = f"training.data = {paths!r}: none of the {episodes.unjudged} episodes could be judged"
+        raise BadSetting(f"{what}; check the judge, or score the episodes by another reward")
     if not episodes.returns:
         only = f" on rows with {dict(settings.only)}" if settings.only else ""
         raise BadSetting(f"training.data = {paths!r} has no episode{only}; name files with such episodes")
@@ -97,7 +103,7 @@ def record(
         what = f"training.data = {paths!r}: the learning seat answers in none of the {len(chosen)} episodes"
         raise BadSetting(f"{what}; name files with episodes in which it answers")
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
-    return Recording(batch, len(chosen), float(np.mean(returns[chosen])), digest_of(batch))
+    return Recording(batch, len(chosen), float(np.mean(returns[chosen])), digest_of(batch), episodes.unjudged)
 
 
 @dataclass
@@ -111,6 +117,7 @@ class _Episodes:
     batches: list[TokenBatch] = field(default_factory=list)
     returns: list[float] = field(default_factory=list)
     rewarded: set[str] = field(default_factory=set)
+    unjudged: int = 0
 
     def read(self, file: Path, settings: TrainingSettings) -> None:
         """Add the episodes of a file."""
@@ -120,7 +127,11 @@ class _Episodes:
         chosen = (episode for episode in checked if _has(rows[episode.row], settings.only))
         while chunk := list(islice(chosen, CHUNK)):
             by_id = {episode.row: rows[episode.row] for episode in chunk}
-            scored = learner_rewards(rewards.terms, chunk, by_id, rewards.learner, actor.format)
+            found = learner_rewards(rewards.terms, chunk, by_id, rewards.learner, actor.format)
+            scored = outcomes.learnable(found, rewards.weights)
+            self.unjudged += len(found) - len(scored)
+            if not scored:
+                continue
             batch = token_batch(
                 scored,
                 actor.format,

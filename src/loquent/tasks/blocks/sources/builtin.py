@@ -10,7 +10,8 @@ from typing import Any
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data import corpora
-from loquent.data.sources import SPLITS, Splits
+from loquent.data.sources import Splits
+from loquent.data.tables.splits import SPLITS
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Board, Item
 
 FOLDER = Path(__file__).parent

@@ -11,7 +11,8 @@ from pathlib import Path
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data import content
-from loquent.data.sources import Splits, draw_of
+from loquent.data.sources import Splits
+from loquent.data.tables.splits import draw_of
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks.nlvr import examples, published, rebuild
 from loquent.tasks.blocks.programs.program import compile_program

@@ -72,7 +72,7 @@ def splits(path: Path, progress: str = "") -> Splits:
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     files = {"train": path} if path.is_file() else _files(path)
     found = {split: _rows(split, file, progress) for split, file in files.items()}
-    return with_validation({split: rows for split, rows in found.items() if rows})
+    return with_validation({split: rows for split, rows in found.items() if rows}, place=path)
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ from loquent.core.task import Row
 from loquent.core.values import Record, frozen
 from loquent.data import corpora, duplicates
 from loquent.data.columns import Placed
-from loquent.data.sources import SPLITS, Source, Splits, split_by_id, with_validation
+from loquent.data.sources import Source, Splits, split_by_id, with_validation
+from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.generation.corpora.dataset import Dataset, Form, filled, shortened
 
@@ -35,16 +36,16 @@ def load(dataset: Dataset, source: Source, form: Form) -> Splits:
     records = file_readers.records(dataset.files, source)
     found = {split: _raw(placed, split) for split, placed in records.items()}
     group = dataset.group
+    place = source.path or source.pinned
     found = with_validation(
-        split_by_id(found[""]) if "" in found else found,
+        split_by_id(found[""], place) if "" in found else found,
         None if group is None else lambda row: group(row["record"]),
+        place,
     )
     splits = {split: tuple(_rows(dataset, raw, split, form)) for split, raw in found.items()}
-    splits = duplicates.checked(splits, source.path or source.pinned, source.drop_duplicates)
+    splits = duplicates.checked(splits, place, source.drop_duplicates)
     if not any(splits.values()):
-        raise BadSetting(
-            f"the source {source.path or source.pinned} has no row; check the path and its files"
-        )
+        raise BadSetting(f"the source {place} has no row; check the path and its files")
     return {split: splits[split] for split in SPLITS if splits.get(split)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.data.columns import Placed
 from loquent.data.readers import csv_rows, lines
-from loquent.data.sources import ALIASES
+from loquent.data.tables.splits import ALIASES
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.generation.corpora.stories import BETWEEN
 

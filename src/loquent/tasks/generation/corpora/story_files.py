@@ -15,7 +15,7 @@ from pathlib import Path
 from loquent.core.settings import Remark
 from loquent.data.columns import Placed
 from loquent.data.readers import lines
-from loquent.data.sources import ALIASES
+from loquent.data.tables.splits import ALIASES
 from loquent.tasks.generation.corpora import record_files
 
 ENDING = ".story"

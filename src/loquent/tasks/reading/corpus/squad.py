@@ -18,7 +18,7 @@ from loquent.core.guards.json_files import MOST_BYTES
 from loquent.core.guards.opening import whole
 from loquent.core.settings import Remark
 from loquent.data.annotated import placed
-from loquent.data.sources import draw_of
+from loquent.data.tables.splits import draw_of
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.reading.corpus import tokens
 from loquent.tasks.reading.corpus.items import Item

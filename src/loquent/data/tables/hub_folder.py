@@ -49,7 +49,7 @@ def without_media(rows: Any) -> Any:
 
 def _is_media(feature: Any) -> bool:
     if hasattr(feature, "decode_example"):
-        return True
+        return type(feature).__name__ != "Json"  # any value of JSON, stored as a text
     inside = feature.values() if isinstance(feature, Mapping) else (getattr(feature, "feature", None),)
     return any(_is_media(item) for item in inside if item is not None)
 
