@@ -22,7 +22,7 @@ LIMITS = {
     "algorithms": 4_749,
     "bench": 5_782,
     "cli": 3_437,
-    "core": 3_804,
+    "core": 3_799,
     "corpora": 1_646,
     "data": 3_333,
     "door": 320,
@@ -33,7 +33,7 @@ LIMITS = {
     "report": 1_982,
     "rewards": 1_478,
     "statistics": 1_018,
-    "tasks": 12_849,
+    "tasks": 12_829,
     "training": 4_401,
 }
 NO_CODE = {
