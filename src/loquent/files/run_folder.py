@@ -77,7 +77,7 @@ class RunFolder:
         if not there.is_dir():
             raise BadCheckpoint(f"{there} is a file, so no run can be written to {self.path}; name a folder")
         if self.config.exists() and not self.only_begun:
-            advice = f"name another folder, continue the run (loquent resume {self.path}), or delete the folder"
+            advice = f"name another folder, continue it: loquent resume {self.path}, or delete the folder"
             raise BadCheckpoint(f"{self.path} holds a run already; {advice}")
 
     def require_run(self) -> None:
