@@ -134,7 +134,7 @@ def target(kind: str, name: str) -> str:
 
 def advice(kind: str, known: int) -> str:
     """Where to look for a name that is unknown: the command that lists all, and how to name code."""
-    listing = "" if kind == "design" or known <= MANY else f"`loquent list {kind}s` shows all. "
+    listing = "" if known <= MANY else f"`loquent list {kind}s` shows all. "
     return listing + (
         ""
         if kind == "recipe"
