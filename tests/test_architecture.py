@@ -7,6 +7,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from loquent.core.catalogue import WORLDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -84,11 +86,32 @@ def changes():
 def test_the_table_of_changes_has_ten_rows_whose_files_exist():
     rows = changes()
     assert len(rows) >= 10
-    for what, files, *_ in rows:
-        names = re.findall(r"`([^`]+)`", files)
+    for what, files, _, tests in rows:
+        names = re.findall(r"`([^`]+)`", files.replace("`python -m tools.names`", ""))
         assert names, what
         for name in names:
             assert any(found(name)) or (re.search(r"<new>", name) and found_folder(name)), f"{what}: {name}"
+        names = re.findall(r"`(tests/[^`]+)`", tests)
+        assert names, what
+        assert all((ROOT / name).exists() for name in names), what
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (
+            r"core/catalogue\.py|tasks/<world>/names\.py|bench/suites/<new>\.yaml",
+            "`README.md`, which `python -m tools.names` writes",
+        ),
+        (
+            r"tools/corpora/<new>\.py|tasks/<(new|world)>|(algorithms|metrics|data|cli|models)/[\w/]+/<new>\.py|penalties",
+            "`tests/test_weight.py` (the limit)",
+        ),
+    ],
+)
+def test_a_row_names_what_every_change_of_its_kind_touches(changed, named):
+    for what, files, *_ in changes():
+        assert (re.search(changed, files) is not None) == (named in files), what
 
 
 def found_folder(name):

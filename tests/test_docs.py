@@ -143,53 +143,22 @@ def test_every_registered_name_has_its_section(kind):
 
 
 def logged():
-    """Every key that a run logs, with its definition."""
-    from loquent.algorithms.imitation import supervised
-    from loquent.algorithms.policy_gradient import a2c, grpo, nlpo, ppo, rloo, trpo
-    from loquent.algorithms.sb3 import cloning, learners
-    from loquent.algorithms.value_learning import chai, ilql_utterance, value_learner
+    """The rows of every key that a run logs; learners may mean different things by one key."""
+    from loquent.algorithms.logged_keys import BUILT_IN
     from loquent.bench.annotation import session
     from loquent.core.logged import LOGGED
 
-    own = (
-        ppo.LOGGED
-        | nlpo.LOGGED
-        | a2c.LOGGED
-        | trpo.LOGGED
-        | rloo.LOGGED
-        | grpo.LOGGED
-        | supervised.LOGGED
-        | value_learner.LOGGED
-        | ilql_utterance.LOGGED
-        | chai.LOGGED
-    )
-    return LOGGED | own | learners.LOGGED | cloning.LOGGED | session.LOGGED
-
-
-def turn_ppo_keys():
-    """The keys of PPO over turns, some of which mean something else for PPO over tokens."""
-    from loquent.algorithms.policy_gradient import turn_ppo
-
-    return turn_ppo.LOGGED.items()
-
-
-def test_the_keys_of_deep_q_learning_are_on_the_page():
-    from loquent.algorithms.deep_q import turn_dqn
-
-    page = (HERE / "docs" / "logged.md").read_text()
-    keys = turn_dqn.LOGGED
-    assert [key for key, (unit, why, _) in keys.items() if f"| `{key}` | {unit} | {why} |" not in page] == []
+    assert BUILT_IN.keys() == set(registry.names("algorithm"))
+    return {
+        f"| `{key}` | {unit} | {meaning.replace('|', chr(92) + '|')} |"
+        for table in (LOGGED, session.LOGGED, *BUILT_IN.values())
+        for key, (unit, meaning, _) in table.items()
+    }
 
 
 def test_every_logged_key_is_defined_on_its_page():
     page = (HERE / "docs" / "logged.md").read_text()
-    lines = {
-        key: f"| `{key}` | {unit} | {meaning.replace('|', chr(92) + '|')} |"
-        for key, (unit, meaning, _) in logged().items()
-    }
-    assert [key for key, line in lines.items() if line not in page] == []
-    turns = (f"| `{key}` | {unit} | {meaning} |" for key, (unit, meaning, _) in turn_ppo_keys())
-    assert [line for line in turns if line.replace("|r_t - 1|", r"\|r_t - 1\|") not in page] == []
+    assert sorted(row for row in logged() if row not in page) == []
     assert "| `policy/forgotten` |" not in page, "it can fail"
 
 

@@ -265,7 +265,7 @@ def debugging() -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest in spelling; None when no name is close."""
-    matches = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(str(name), list(known), n=1)
     return matches[0] if matches else None
 
 
@@ -278,7 +278,7 @@ def listed(known: Iterable[str], name: str = "", *, more: int = 0) -> str:
     names = list(known)
     shown = names
     if len(names) > MANY:
-        shown = difflib.get_close_matches(str(name), names, n=FEW, cutoff=0.5) or names[:FEW]
+        shown = difflib.get_close_matches(str(name), names, n=FEW) or names[:FEW]
     more += len(names) - len(shown)
     return (", ".join(shown) or "none") + (f", and {more} more" if more else "")
 

@@ -24,6 +24,11 @@ def test_every_command_has_help_with_an_example(name, capsys):
     assert stop.value.code == 0
     assert re.search(rf"example:\n  loquent {name} ", text)
     assert "--json" in text
+    assert max(map(len, text.splitlines())) <= 80
+    shown = text.partition("example:\n")[2].replace("\\\n", "")
+    assert list(map(shlex.split, shown.splitlines())) == list(
+        map(shlex.split, cli.module(name).Options.examples)
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -81,6 +86,7 @@ def test_typed_words_become_an_instance_of_the_options(typed, values):
         ("p --count true", "--count must be an integer, at least 1, got 'true'; the default is 4"),
         ("p --share 1.5", "--share must be in [0, 1], got 1.5"),
         ("p --share nan", "--share must be"),
+        ("p --share x", "--share must be a number or none, in [0, 1], got 'x'; the default is none"),
         ("p --kind c", "--kind must be one of 'a', 'b', got 'c'"),
         ("p --out x stray", "unrecognized arguments: stray; loquent list --help lists the known ones"),
         ("p --bogus", "unrecognized arguments: --bogus"),
@@ -192,7 +198,9 @@ def test_a_bug_still_shows_its_traceback(folder, loquent):
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("kind", ["tasks", "algorithms", "agents", "rewards", "metrics", "recipes"])
+@pytest.mark.parametrize(
+    "kind", ["tasks", "algorithms", "agents", "designs", "rewards", "metrics", "recipes"]
+)
 def test_list_shows_every_registered_name(kind, capsys):
     from loquent.core import registry
 

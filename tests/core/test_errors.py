@@ -22,6 +22,7 @@ def test_an_unknown_name_reads_like_a_colleague():
     assert str(error) == "no task is named 'wordel'. Did you mean 'wordle'? Known: generation, wordle"
     assert str(UnknownName("task", "zzz", ["wordle"])) == "no task is named 'zzz'. Known: wordle"
     assert str(UnknownName("task", "zzz", [])) == "no task is named 'zzz'. Known: none"
+    assert "Did you mean" not in str(UnknownName("task", "nothing", ["tagging"]))  # 8/14 of the letters
     with pytest.raises(KeyError):
         raise error
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import loquent
 from loquent.cli import main as cli
 from loquent.core.settings import Remark
-from loquent.errors import BadCheckpoint, BadReward, BadSetting
+from loquent.errors import BadCheckpoint, BadReward, BadSetting, BrokenMetric
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
 from loquent.training.checkpoint import load
@@ -211,6 +212,31 @@ def test_a_checkpoint_of_another_recipe_is_refused(ppo, tmp_path):
         train(small("reviews_ppo", "algorithm.clip=0.1"), tmp_path / "run", progress=False, resume=True)
     with pytest.raises(BadCheckpoint, match="holds a run already"):
         run(tmp_path / "run", "reviews_ppo")
+
+
+broken = True
+
+
+def fragile(answer):
+    """A reward that raises until it is mended."""
+    if broken:
+        raise ValueError("not yet")
+    return 1.0
+
+
+def test_a_run_that_failed_before_its_first_update_leaves_its_folder_free(tmp_path, monkeypatch, capsys):
+    rewards = f"rewards={{'{__name__}:fragile': 1.0}}"
+    folder = tmp_path / "run"
+    with pytest.raises(BrokenMetric, match="not yet"):
+        run(folder, "reviews_ppo", rewards)
+    assert RunFolder(folder).is_run
+    monkeypatch.setattr(sys.modules[__name__], "broken", False)
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(BadCheckpoint, match=r"holds a run already; .*or delete the folder"):
+        run(folder, "reviews_ppo", rewards)
+    (folder / "notes.txt").unlink()
+    assert len(train(small("reviews_ppo", rewards, "training.updates=1"), folder).metrics) == 1
+    assert "\r" not in capsys.readouterr().err, "a bar, though stderr is no terminal"
 
 
 def test_early_stopping_keeps_the_best(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 
 from loquent.core import registry
 from loquent.core.safe_yaml import Node, dump, parse, read
-from loquent.core.settings import range_problem, range_text
+from loquent.core.settings import default_text, range_problem, range_text
 from loquent.core.values import Record, frozen
 from loquent.errors import BadSetting, NotImported, listed, nearest
 
@@ -228,7 +228,7 @@ def coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> 
             return value
     raise BadSetting(
         f"{node.place}: {name} must be {_allowed_text(types_, field)}, got {node.bare()!r:.200}"
-        + ("" if field.default is dataclasses.MISSING else f"; the default is {field.default!r}")
+        + ("" if field.default is dataclasses.MISSING else f"; the default is {default_text(field)}")
     )
 
 

@@ -32,19 +32,14 @@ _refused: ContextVar[frozenset[str]] = ContextVar("names that are not imported",
 def _built_in() -> dict[str, dict[str, str]]:
     """All built-in names by kind: those of the catalogue and those of each folder in tasks/."""
     names = {kind: dict(NAMES.get(kind, {})) for kind in KINDS}
-    for world in WORLDS:
-        module = importlib.import_module(f"loquent.tasks.{world}.names")
-        for kind, targets in (("task", module.TASKS), ("agent", module.AGENTS), ("design", module.DESIGNS)):
-            names[kind] |= targets
+    for kind in ("task", "agent", "design"):
+        names[kind] |= _declared(f"{kind.upper()}S")
     return names
 
 
 def environments() -> dict[str, dict[str, str]]:
     """The Gymnasium ids of all built-in tasks, each with the arguments of its environment."""
-    ids: dict[str, dict[str, str]] = {}
-    for world in WORLDS:
-        ids |= importlib.import_module(f"loquent.tasks.{world}.names").ENVIRONMENTS
-    return ids
+    return _declared("ENVIRONMENTS")
 
 
 def pictures() -> dict[str, str]:
@@ -84,9 +79,9 @@ def networks() -> dict[str, str]:
     return _declared("NETWORKS")
 
 
-def _declared(table: str) -> dict[str, str]:
-    """The tables of this name in the `names.py` of all worlds, as one."""
-    targets: dict[str, str] = {}
+def _declared(table: str) -> dict[str, Any]:
+    """The tables of this name in the `names.py` of all worlds, as one; a world may leave a table out."""
+    targets: dict[str, Any] = {}
     for world in WORLDS:
         targets |= getattr(importlib.import_module(f"loquent.tasks.{world}.names"), table, {})
     return targets
@@ -139,7 +134,7 @@ def target(kind: str, name: str) -> str:
 
 def advice(kind: str, known: int) -> str:
     """Where to look for a name that is unknown: the command that lists all, and how to name code."""
-    listing = "" if kind == "design" or known <= MANY else f"`loquent list {kind}s` shows all. "
+    listing = "" if known <= MANY else f"`loquent list {kind}s` shows all. "
     return listing + (
         ""
         if kind == "recipe"

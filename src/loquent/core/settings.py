@@ -102,6 +102,11 @@ def range_problem(field: dataclasses.Field[Any], value: Any) -> str | None:
     return None
 
 
+def default_text(field: dataclasses.Field[Any]) -> str:
+    """The default of a field as text; "none" for None, as it is written in a recipe."""
+    return "none" if field.default is None else repr(field.default)
+
+
 def range_text(field: dataclasses.Field[Any]) -> str:
     """The range of a field as text: "in [0, 1]", "at least 1", "at most 9", "one of a, b", or ""."""
     low, high = field.metadata.get("low"), field.metadata.get("high")

@@ -63,13 +63,21 @@ class RunFolder:
         """Whether a run has begun here."""
         return self.config.is_file()
 
+    @property
+    def only_begun(self) -> bool:
+        """Whether nothing stands here but the first files of a run, which has logged nothing."""
+        first = {self.config, self.machine, self.data, self.logs.metrics, self.logs.timings}
+        allowed = first | {self.path / f"{names.CONFIG}{trust.MARK}", self.path / names.LOCK}
+        logged = not self.logs.metrics.is_file() or self.logs.metrics.stat().st_size
+        return set(self.path.iterdir()) <= allowed and not logged
+
     def require_free(self) -> None:
-        """Raise BadCheckpoint if a run has begun here, or if this cannot be a folder."""
+        """Raise BadCheckpoint if a run has logged something here, or if this cannot be a folder."""
         there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
         if not there.is_dir():
             raise BadCheckpoint(f"{there} is a file, so no run can be written to {self.path}; name a folder")
-        if self.config.exists():
-            advice = f"name another folder, or continue the run: loquent resume {self.path}"
+        if self.config.exists() and not self.only_begun:
+            advice = f"name another folder, continue it: loquent resume {self.path}, or delete the folder"
             raise BadCheckpoint(f"{self.path} holds a run already; {advice}")
 
     def require_run(self) -> None:
@@ -145,6 +153,7 @@ class RunFolder:
             data: the recorded episodes that the run learns from, if any.
         """
         self.logs.begin()
+        self.data.unlink(missing_ok=True)  # of a run that ended before its first update
         if data is not None:
             atomic.write_json(self.data, data)
         atomic.write_json(self.machine, machine)

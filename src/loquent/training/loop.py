@@ -63,7 +63,7 @@ class TrainingLoop:
             initial=trainer.updates,
             desc=line(self.recipe.name),
             unit="update",
-            disable=not progress,
+            disable=None if progress else True,  # None: only in a terminal
         )
         with bar, closing(self._trackers()) as sinks:
             shown: dict[str, str] = {}

@@ -188,6 +188,7 @@ def test_describe_says_what_a_setting_means():
     assert "algorithm.ppo.clip" in said
     assert "1707.06347" in said
     assert "training.updates" in recipes.describe("training.updates")
+    assert "design.tweets.file" in recipes.describe("tweets")
     with pytest.raises(UnknownName, match="Did you mean 'clip'"):
         recipes.describe("clipp")
 

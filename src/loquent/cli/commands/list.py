@@ -25,6 +25,7 @@ KINDS = {
     "tasks": "worlds of language, each with its rows, seats and rewards",
     "algorithms": "learners",
     "agents": "players that need no training: random, scripted, expert, remote",
+    "designs": "datasets of a task that `collect --design` makes, beside games, branching and adversarial",
     "rewards": "what a run is trained for",
     "metrics": "what an evaluation measures",
     "featurizers": "texts as vectors for networks over features",
@@ -38,7 +39,7 @@ class Options(CommandOptions):
     """Options of `loquent list`."""
 
     examples = ("loquent list tasks",)
-    kind: str | None = argument("", "without it, the kinds are listed", None, choices=tuple(KINDS))
+    kind: str | None = argument("KIND", "without it, the kinds are listed", None, choices=tuple(KINDS))
 
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 import typing
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
@@ -14,6 +15,8 @@ from loquent.core.options import COMMAND_LINE, Node, coerced
 from loquent.core.settings import range_text
 from loquent.errors import BadSetting
 from loquent.files.machine.version import __version__
+
+WIDTH = 74  # columns of a line of text, with indentation and a backslash at most 80
 
 Chosen = TypeVar("Chosen", bound=CommandOptions)
 
@@ -36,8 +39,8 @@ def parser(command: str, options: type[CommandOptions]) -> argparse.ArgumentPars
     """The parser of a command: an argument for each field of its options."""
     made = argparse.ArgumentParser(
         prog=f"loquent {command}",
-        description=sentence(command),
-        epilog="\n  ".join(("example:", *options.examples)),
+        description=_wrapped(sentence(command), "\n"),
+        epilog="\n  ".join(("example:", *(_wrapped(each, " \\\n      ") for each in options.examples))),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
     )
@@ -45,6 +48,11 @@ def parser(command: str, options: type[CommandOptions]) -> argparse.ArgumentPars
     for field in arguments(options):
         _add(made, field, hints[field.name])
     return made
+
+
+def _wrapped(text: str, end: str) -> str:
+    """A text in lines of at most 78 columns with what ends them; a word in quotes may have no blank there."""
+    return end.join(textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def arguments(options: type[CommandOptions]) -> list[Field[Any]]:

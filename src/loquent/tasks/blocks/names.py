@@ -6,7 +6,6 @@ TASKS = {
 AGENTS = {
     "blocks/fixed": "loquent.tasks.blocks.fixed_agent:FixedSequence",
 }
-DESIGNS: dict[str, str] = {}
 PICTURES: dict[str, str] = {
     "blocks": "loquent.tasks.blocks.pictures.episodes:pictures",
 }

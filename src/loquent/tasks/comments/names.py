@@ -10,8 +10,6 @@ AGENTS: dict[str, str] = {
     "comments/classifier": "loquent.tasks.comments.players.classifier:Classifying",
     "comments/remote": "loquent.tasks.comments.players.remote:Remote",
 }
-DESIGNS: dict[str, str] = {}
-PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Comments-v0": {"task": "comments"},
 }

@@ -15,8 +15,6 @@ AGENTS: dict[str, str] = {
     "dialogue/truthful": "loquent.tasks.dialogue.players.truthful:Truthful",
     "dialogue/guesser": "loquent.tasks.dialogue.players.truthful:Guesser",
 }
-DESIGNS: dict[str, str] = {}
-PICTURES: dict[str, str] = {}
 SERVERS = {
     "dialogue": "loquent.tasks.dialogue.serving.server:app",
 }

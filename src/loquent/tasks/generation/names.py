@@ -3,9 +3,6 @@
 TASKS = {
     "generation": "loquent.tasks.generation.task:Generation",
 }
-AGENTS: dict[str, str] = {}
-DESIGNS: dict[str, str] = {}
-PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Generation-v0": {"task": "generation"},
 }

@@ -3,9 +3,6 @@
 TASKS = {
     "multilabel": "loquent.tasks.multilabel.task:MultiLabel",
 }
-AGENTS: dict[str, str] = {}
-DESIGNS: dict[str, str] = {}
-PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/MultiLabel-v0": {"task": "multilabel", "form": "index"},
 }

@@ -14,8 +14,6 @@ AGENTS: dict[str, str] = {
     "reading/full_document": "loquent.tasks.reading.players.experts:FullDocument",
     "reading/person": "loquent.tasks.reading.players.person:Person",
 }
-DESIGNS: dict[str, str] = {}
-PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Reading-v0": {"task": "reading", "vector_entry_point": "loquent.tasks.reading.vector:make"},
 }

@@ -3,9 +3,6 @@
 TASKS = {
     "tagging": "loquent.tasks.tagging.task:Tagging",
 }
-AGENTS: dict[str, str] = {}
-DESIGNS: dict[str, str] = {}
-PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/SequenceTagging-v0": {"task": "tagging", "form": "index"},
 }

@@ -20,7 +20,6 @@ AGENTS: dict[str, str] = {
 DESIGNS: dict[str, str] = {
     "tweets": "loquent.tasks.wordle.tweets:Tweets",
 }
-PICTURES: dict[str, str] = {}
 ENVIRONMENTS = {
     "loquent/Wordle-v0": {"task": "wordle"},
 }

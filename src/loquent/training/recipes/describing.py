@@ -11,7 +11,7 @@ from typing import Any
 from loquent.core import registry
 from loquent.core.algorithm import Algorithm, AlgorithmConfig
 from loquent.core.options import options_of
-from loquent.core.settings import range_text
+from loquent.core.settings import default_text, range_text
 from loquent.errors import BadSetting, UnknownName
 from loquent.models.decoding_settings import Decoding
 from loquent.models.lora_settings import Lora
@@ -97,6 +97,7 @@ def _schemas() -> dict[str, Callable[[], type]]:
         ("metric", partial(_options, "metric")),
         ("reward", partial(_options, "reward")),
         ("agent", partial(_options, "agent")),
+        ("design", partial(_options, "design")),
     ):
         schemas |= {f"{kind}.{name}": partial(schema_of, name) for name in registry.names(kind)}
     schemas |= {
@@ -113,7 +114,7 @@ def _settings_of_network(target: str) -> type:
 
 
 def _options(kind: str, name: str) -> type:
-    """The options of a metric, a reward or an agent."""
+    """The options of a metric, a reward, an agent or a design."""
     return options_of(registry.find(kind, name)) or _NoOptions
 
 
@@ -137,7 +138,7 @@ def _describe_code(name: str) -> str:
 
 def _meaning(field: dataclasses.Field[Any]) -> str:
     """A field's default, range, description and source."""
-    default = "required" if field.default is dataclasses.MISSING else f"default {field.default!r}"
+    default = "required" if field.default is dataclasses.MISSING else f"default {default_text(field)}"
     text = f" ({default}, {range_text(field)})" if range_text(field) else f" ({default})"
     if field.metadata.get("why"):
         text += f": {field.metadata['why']}"
