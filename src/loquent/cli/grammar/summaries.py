@@ -31,7 +31,7 @@ REST = {
     "study": "print agreement and tests of people's judgements; prepare blinded sheets of runs to be judged",
     "reward": "train a reward model on preferences, as a reward for recipes; run again, it continues",
     "import": "convert another library's settings or data, and report what is missing",
-    "help": "print the commands, or the meaning of a setting, its default, range and source; or the help of a command",
+    "help": "print the commands, or the help of one; the meaning of a setting, its default, range and source",
 }
 COMMANDS = EVERYBODY | REST
 MODULES = {"import": "importing"}  # a Python keyword cannot name a module
