@@ -53,7 +53,7 @@ def test_help_loads_next_to_nothing(line):
 
 
 def test_the_options_of_every_command_load_nothing_heavy():
-    names = "from loquent.cli.grammar.summaries import COMMANDS\nfrom loquent.cli.main import module\n"
+    names = "from loquent.cli.grammar.summaries import COMMANDS, module\n"
     assert loaded(f"{names}[module(name).Options for name in COMMANDS]").isdisjoint(HEAVY)
 
 

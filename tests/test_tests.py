@@ -16,7 +16,8 @@ def strangers(here, house):
         for file in files
         if file.parts[0] != "helpers"
         and not (
-            (file.name.startswith("test_") or file.name == "conftest.py") and (house / file.parent).is_dir()
+            (file.name.startswith("test_") or file.name == "conftest.py")
+            and (house / file.parent / "__init__.py").is_file()  # a folder may be left with old bytecode
         )
     }
 
@@ -26,10 +27,15 @@ def test_folders_are_those_of_the_package_and_hold_tests_alone():
 
 
 def test_a_stranger_is_found(tmp_path):
-    for name in ("core/test_a.py", "core/helper.py", "kernel/test_a.py", "helpers/b.py", "conftest.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert strangers(tmp_path, HOUSE) == {"core/helper.py", "kernel/test_a.py"}
+    here, house = tmp_path / "tests", tmp_path / "house"
+    for name in ("core/test_a.py", "core/helper.py", "kernel/test_a.py", "old/test_a.py", "helpers/b.py"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    (here / "conftest.py").touch()
+    for name in ("__init__.py", "core/__init__.py", "old/__pycache__/a.pyc"):
+        (house / name).parent.mkdir(parents=True, exist_ok=True)
+        (house / name).touch()
+    assert strangers(here, house) == {"core/helper.py", "kernel/test_a.py", "old/test_a.py"}
 
 
 def test_a_folder_of_helpers_has_at_most_sixteen_modules():

@@ -1,4 +1,4 @@
-"""The lines of code of each room and of `tools/corpora` have a limit; docstrings and comments do not count.
+"""The lines of code of each room and of `tools` have a limit; docstrings and comments do not count.
 
 Lines of templates count too.
 
@@ -13,27 +13,28 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
-HOUSE, CORPORA = HERE / "src" / "loquent", HERE / "tools" / "corpora"
-SHARE_OF_TESTS = 0.96  # 0.953 after the options of commands; 0.95 is the aim
+HOUSE, TOOLS = HERE / "src" / "loquent", HERE / "tools"
+SHARE_OF_TESTS = 0.96  # lines of tests for each line of the package and the corpora; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
     "agents": 1_003,
-    "algorithms": 4_750,
+    "algorithms": 4_752,
     "bench": 5_782,
-    "cli": 3_445,
-    "core": 3_989,
+    "cli": 3_457,
+    "core": 4_008,
     "corpora": 1_646,
     "data": 4_308,
     "door": 320,
-    "files": 1_399,
-    "metrics": 5_455,
+    "files": 1_403,
+    "metrics": 5_458,
     "models": 6_991,
     "pretrained": 3_271,
     "report": 1_982,
     "rewards": 1_478,
     "statistics": 1_018,
     "tasks": 12_852,
+    "tools": 2_555,
     "training": 4_428,
 }
 NO_CODE = {
@@ -63,12 +64,19 @@ def code_lines(text):
     return len(lines)
 
 
+def room_of(file):
+    """The room whose limit a file counts in."""
+    if TOOLS in file.parents:
+        return "corpora" if TOOLS / "corpora" in file.parents else "tools"
+    place = file.relative_to(HOUSE).parts
+    return place[0] if len(place) > 1 else "door"
+
+
 @cache
 def rooms():
     counts = Counter()
-    for file in (*HOUSE.rglob("*.py"), *CORPORA.rglob("*.py")):
-        place = file.relative_to(HOUSE if HOUSE in file.parents else CORPORA.parent).parts
-        counts[place[0] if len(place) > 1 else "door"] += code_lines(file.read_text(encoding="utf-8"))
+    for file in (*HOUSE.rglob("*.py"), *TOOLS.rglob("*.py")):
+        counts[room_of(file)] += code_lines(file.read_text(encoding="utf-8"))
     for file in HOUSE.rglob("templates/*"):
         lines = file.read_text(encoding="utf-8").splitlines()
         counts[file.relative_to(HOUSE).parts[0]] += sum(map(bool, map(str.strip, lines)))
@@ -89,7 +97,14 @@ def test_a_limit_is_near_the_number_of_lines():
 
 def test_the_tests_are_lighter_than_what_they_test():
     tests = sum(code_lines(file.read_text(encoding="utf-8")) for file in Path(__file__).parent.rglob("*.py"))
-    assert tests <= SHARE_OF_TESTS * rooms().total(), f"{tests:,} lines of tests: share what is equal"
+    code = rooms().total() - rooms()["tools"]  # programs for the studies have no tests of their own
+    assert tests <= SHARE_OF_TESTS * code, f"{tests:,} lines of tests: share what is equal"
+
+
+def test_every_program_counts_in_one_room():
+    assert room_of(TOOLS / "names.py") == room_of(TOOLS / "studies" / "a.py") == "tools"
+    assert room_of(TOOLS / "corpora" / "a.py") == "corpora"
+    assert (room_of(HOUSE / "a.py"), room_of(HOUSE / "cli" / "commands" / "a.py")) == ("door", "cli")
 
 
 def test_only_lines_of_code_count():

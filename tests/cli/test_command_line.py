@@ -13,7 +13,7 @@ import pytest
 from loquent.cli import main as cli
 from loquent.cli.grammar.options import CommandOptions, argument, option
 from loquent.cli.grammar.parser import arguments, parser, read
-from loquent.cli.grammar.summaries import COMMANDS
+from loquent.cli.grammar.summaries import COMMANDS, MODULES, module
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -33,19 +33,19 @@ def test_every_command_has_help_with_an_example(name, capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_a_module_with_options_from_which_its_examples_are_read(name):
-    module = cli.module(name)
-    assert callable(module.run)
-    for line in module.Options.examples:
+    own = module(name)
+    assert callable(own.run)
+    for line in own.Options.examples:
         options = cli.parsed(shlex.split(line)[1:])
         assert options.command == shlex.split(line)[1]
         if options.command == name:
-            assert type(options) is module.Options
+            assert type(options) is own.Options
 
 
 def test_every_module_with_options_is_in_the_overview():
     folder = Path(cli.__file__).parent / "commands"
     names = {file.stem for file in folder.glob("*.py") if "class Options(" in file.read_text("utf-8")}
-    assert {cli.MODULES.get(name, name) for name in COMMANDS} == names
+    assert {MODULES.get(name, name) for name in COMMANDS} == names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,8 @@ def test_typed_words_become_an_instance_of_the_options(typed, values):
         ("p --kind c", "--kind must be one of 'a', 'b', got 'c'"),
         ("p --out x stray", "unrecognized arguments: stray; loquent list --help lists the known ones"),
         ("p --bogus", "unrecognized arguments: --bogus"),
+        ("p --out x -- stray", "unrecognized arguments: stray; loquent list"),
+        ("p --kind aaaab", "--kind must be one of 'a', 'b', got 'aaaab'\n"),
     ],
 )
 def test_typed_values_are_refused_as_those_of_a_recipe_are(typed, says, capsys):
@@ -112,6 +114,13 @@ def test_the_help_has_each_option_with_its_default_and_the_commands_own_come_fir
 def test_settings_may_stand_before_and_behind_options():
     found = cli.parsed(["train", "ppo", "a.b=1", "--out", "x", "c.d=2"])
     assert (found.recipe, found.overrides, found.out) == ("ppo", ("a.b=1", "c.d=2"), "x")
+
+
+@pytest.mark.parametrize("typed", ["p --out x -- a.b=1", "p a.b=1 --out x --", "--out x -- p a.b=1"])
+def test_arguments_may_stand_behind_two_dashes(typed):
+    assert read("list", Example, typed.split()) == Example(
+        command="list", place="p", words=("a.b=1",), out="x"
+    )
 
 
 @pytest.mark.parametrize(

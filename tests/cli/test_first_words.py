@@ -40,6 +40,28 @@ def test_a_misspelled_command_gets_a_suggestion(capsys):
     assert "Did you mean 'train'?" in capsys.readouterr().err
 
 
+def test_a_misspelled_choice_gets_a_suggestion(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["list", "recipe"])
+    assert "'suites', got 'recipe'. Did you mean 'recipes'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["train", "import"])
+def test_help_of_a_command_is_that_of_the_command(name, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([name, "--help"])
+    expected = capsys.readouterr().out
+    assert cli.main(["help", name]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_help_has_the_command_and_the_settings_of_a_name(capsys):
+    assert cli.main(["help", "values"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("usage: loquent values")
+    assert "\n\nreward.token_specified.values (default" in shown
+
+
 def test_debug_shows_the_traceback(capsys, monkeypatch):
     monkeypatch.delenv("LOQUENT_DEBUG", raising=False)
     assert cli.main(["check", "wrodle"]) == 2

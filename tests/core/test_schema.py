@@ -121,6 +121,79 @@ def test_a_value_that_does_not_fit_is_named(change, message):
     assert len(str(error.value)) < 600
 
 
+@dataclass(frozen=True)
+class Tree:
+    name: str = ""
+    parts: tuple["Tree", ...] = ()
+    twin: "Tree | None" = None
+
+
+def from_table(value):
+    return {"one": 1}[value]
+
+
+def without_words(value):
+    raise ValueError
+
+
+def even(value):
+    if value % 2:
+        raise ValueError(" must be even")
+    return value
+
+
+@dataclass(frozen=True)
+class Odd:
+    table: Annotated[str, from_table] = ""
+    silent: Annotated[str, without_words] = ""
+    half: Annotated[int, lambda value: value // 2, even] = 0
+    names: Mapping[str, int] = field(default_factory=Record)
+
+
+@dataclass(frozen=True)
+class Silent:
+    name: str = ""
+    __post_init__ = without_words
+
+
+def test_a_record_may_hold_records_of_its_class():
+    value = {"name": "a", "parts": [{"name": "b", "twin": {"name": "c"}}]}
+    assert schema.read(Tree, value) == Tree("a", (Tree("b", (), Tree("c")),))
+    with pytest.raises(ValueError, match=r"^parts\[0\]\.twin\.name must be a text, got 3$"):
+        schema.read(Tree, {"parts": [{"twin": {"name": 3}}]})
+    deep = {}
+    for _ in range(2000):
+        deep = {"twin": deep}
+    with pytest.raises(ValueError, match=r"^it is nested too deep$"):
+        schema.read(Tree, deep)
+
+
+def test_every_check_of_an_annotation_holds():
+    assert schema.read(Odd, {"half": 5, "table": "one"}) == Odd(1, "", 2)
+    with pytest.raises(ValueError, match=r"^half must be even$"):
+        schema.read(Odd, {"half": 7})
+
+
+def test_an_error_inside_a_check_is_no_unknown_field():
+    with pytest.raises(KeyError, match="two"):
+        schema.read(Odd, {"table": "two"})
+
+
+@pytest.mark.parametrize(
+    ("cls", "value", "message"),
+    [
+        (Odd, {"silent": "x"}, "silent is not allowed: 'x'"),
+        (Silent, {"name": "x"}, "it is not allowed: {'name': 'x'}"),
+        (Odd, {"names": {"a\nb\x1b": "x"}}, "names.'a\\nb\\x1b' must be an integer, got 'x'"),
+        (Odd, {"names": {"n" * 99: "x"}}, f"names.{'n' * 40} must be an integer, got 'x'"),
+    ],
+)
+def test_a_message_always_has_words_in_one_line(cls, value, message):
+    with pytest.raises(ValueError) as error:
+        schema.read(cls, value)
+    assert str(error.value) == message
+
+
 def test_a_place_stands_in_front_of_the_field():
     for value, message in (
         ({"name": 1}, "row 3.name must be a text, got 1"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from loquent.adapters.gymnasium import Environment
-from loquent.cli.commands.printed import scores
+from loquent.cli.commands.printing import print_scores
 from loquent.core import episode, logged
 from loquent.core.agent import Answer
 from loquent.core.episode import Episode, Turn
@@ -117,7 +117,7 @@ def test_only_endings_that_the_task_can_have_are_listed(horizon):
 
 
 def test_success_is_printed_first(capsys):
-    scores(evaluate_agent(Maze(), SEVEN, episodes=20).as_json())
+    print_scores(evaluate_agent(Maze(), SEVEN, episodes=20).as_json())
     assert capsys.readouterr().out.splitlines()[1].split() == ["success", "0.35", "±", "0.11"]
 
 

@@ -7,7 +7,6 @@ stdout, progress and errors to stderr. Exit codes: 0 done, 1 a check failed, 2 a
 from __future__ import annotations
 
 import errno
-import importlib
 import json
 import os
 import sys
@@ -20,12 +19,11 @@ from typing import Any
 
 from loquent.cli.grammar.options import CommandOptions
 from loquent.cli.grammar.parser import read, top_parser
-from loquent.cli.grammar.summaries import COMMANDS
+from loquent.cli.grammar.summaries import COMMANDS, module
 from loquent.core.guards.terminal import guarded
 from loquent.core.settings import Remark
 from loquent.errors import DEBUG, InputEnded, LoquentError, debugging, listed, naming_extras, nearest
 
-MODULES = {"import": "importing"}  # a Python keyword cannot name a module
 ELSEWHERE = "give another path"
 PERMIT = "give another path, or change its permissions"
 MAKE_ROOM = "free some space, then run the same command again"
@@ -147,11 +145,6 @@ def parsed(argv: Sequence[str] | None = None) -> CommandOptions:
         top.error(f"no command is named {command!r}.{hint} {known}")
     options: CommandOptions = read(command, module(command).Options, words[place + 1 :])
     return replace(options, debug=options.debug or before.debug)
-
-
-def module(command: str) -> Any:
-    """The module of a command, with its `Options` and its `run`."""
-    return importlib.import_module(f"loquent.cli.commands.{MODULES.get(command, command)}")
 
 
 if __name__ == "__main__":

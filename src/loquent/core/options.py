@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from loquent.core import registry
+from loquent.core import registry, schema
 from loquent.core.safe_yaml import Node, dump, parse, read
 from loquent.core.settings import default_text, range_problem, range_text
 from loquent.core.values import Record, frozen
@@ -20,7 +20,7 @@ from loquent.errors import BadSetting, NotImported, listed, nearest
 COMMAND_LINE = "command line"
 PROFILE = "profile"  # the origin of settings that come from a profile
 SUITE = "suite"  # the origin of settings that come from a suite
-TYPE_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false", type(None): "none"}
+TYPE_NAMES = schema.NAMES | {float: "a number", type(None): "none"}  # settings may be infinite; YAML has none
 __all__ = [
     "COMMAND_LINE",
     "PROFILE",

@@ -60,8 +60,10 @@ def read(cls: type[T], value: Any, place: str = "", *, extra: bool = False) -> T
     try:
         found: T = check_of(hint, extra)(value)
         return found
+    except RecursionError:  # a record in records of its class
+        raise ValueError(f"{place or 'it'} is nested too deep") from None
     except ValueError as error:
-        raise ValueError(named(error, place)) from None
+        raise ValueError(message_of(error, place)) from None
 
 
 def load(
@@ -86,7 +88,7 @@ def load(
         raise error(f"{path}: {wrong}" + (f"; {advice}" if advice else "")) from None
 
 
-def named(error: ValueError, place: str = "") -> str:
+def message_of(error: ValueError, place: str = "") -> str:
     """The message of a check's error with the name of the value in front; without a name it is "it"."""
     message = str(error)
     if place or message[0] not in ".:":
@@ -106,8 +108,7 @@ def check_of(hint: Any, extra: bool = False) -> Check:
     if origin is Annotated and arguments[0] is Record:
         return _record_of(check_of(arguments[1], extra))
     if origin is Annotated:
-        first, further = check_of(arguments[0], extra), arguments[1]
-        return lambda value: further(first(value))
+        return _all_of((check_of(arguments[0], extra), *arguments[1:]))
     if origin in (types.UnionType, typing.Union):
         return _any_of(arguments, extra)
     if origin is Literal:
@@ -171,6 +172,25 @@ def _choice(allowed: tuple[Any, ...]) -> Check:
     return check
 
 
+def _all_of(checks: tuple[Check, ...]) -> Check:
+    """A check that passes a value through all of `checks`, in their order."""
+
+    def check(value: Any) -> Any:
+        for each in checks:
+            try:
+                value = each(value)
+            except ValueError as error:
+                raise (error if str(error) else _nameless(value)) from None
+        return value
+
+    return check
+
+
+def _nameless(value: Any) -> ValueError:
+    """The error for a value that a check of one's own refused without a message."""
+    return ValueError(f" is not allowed: {shown(value)}")
+
+
 def _any_of(members: tuple[Any, ...], extra: bool) -> Check:
     """The check for a union: the type of the value chooses the member."""
     checks: dict[type, Check] = {}
@@ -214,7 +234,8 @@ def _record_of(check: Check) -> Check:
             for name, item in value.items():
                 fields[name] = check(item)
         except ValueError as error:
-            raise ValueError(f".{name:.40}{error}") from None
+            label = name[:40] if name.isprintable() else shown(name)
+            raise ValueError(f".{label}{error}") from None
         return Record(fields)
 
     return check_values
@@ -251,23 +272,28 @@ def _fixed(checks: list[Check]) -> Check:
 
 def _object_of(cls: type, extra: bool) -> Check:
     """A check for an object of the fields of a dataclass; returns an instance."""
-    hints = typing.get_type_hints(cls, include_extras=True)
     stored = [field for field in dataclasses.fields(cls) if field.init and field.compare]
-    checks = {field.name: _bounded(check_of(hints[field.name], extra), field) for field in stored}
     missing = dataclasses.MISSING
     needed = [field.name for field in stored if field.default is field.default_factory is missing]
+
+    @cache
+    def compiled() -> dict[str, Check]:  # at the first value, because a record may hold records of its class
+        hints = typing.get_type_hints(cls, include_extras=True)
+        return {field.name: _bounded(check_of(hints[field.name], extra), field) for field in stored}
 
     def check(value: Any) -> Any:
         if not isinstance(value, dict):
             raise wrong(value, NAMES[dict])
+        checks = compiled()
         if extra:
             value = {name: value[name] for name in checks if name in value}
+        for name in value:
+            if name not in checks:
+                raise ValueError(f" has an unknown field {name!r:.40}; known: {', '.join(checks)}")
         fields, name = {}, ""
         try:
             for name, item in value.items():
                 fields[name] = checks[name](item)
-        except KeyError:
-            raise ValueError(f" has an unknown field {name!r:.40}; known: {', '.join(checks)}") from None
         except ValueError as error:
             raise ValueError(f".{name}{error}") from None
         try:
@@ -278,8 +304,8 @@ def _object_of(cls: type, extra: bool) -> Check:
                     raise ValueError(f" lacks the field {name!r}") from None
             raise
         except ValueError as error:  # of its own __post_init__
-            message = re.sub(rf"^{cls.__name__}\.", ".", str(error))
-            raise ValueError(message if message[0] in ".[" else f": {message}") from None
+            message = re.sub(rf"^{cls.__name__}\.", ".", str(error)) or str(_nameless(value))
+            raise ValueError(message if message[0] in " .[" else f": {message}") from None
 
     return check
 

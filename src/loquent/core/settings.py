@@ -9,7 +9,7 @@ import dataclasses
 import math
 from typing import Any
 
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, nearest
 
 
 class Remark(UserWarning):
@@ -91,7 +91,9 @@ def range_problem(field: dataclasses.Field[Any], value: Any) -> str | None:
     """What is wrong with a field's value, such as "must be in [0, 1], got 2"; None when it is allowed."""
     allowed = field.metadata
     if allowed.get("choices") and value not in allowed["choices"]:
-        return f"must be one of {', '.join(map(repr, allowed['choices']))}, got {value!r}"
+        near = nearest(value, map(str, allowed["choices"])) if isinstance(value, str) else None
+        hint = f". Did you mean {near!r}?" if near else ""
+        return f"must be one of {', '.join(map(repr, allowed['choices']))}, got {value!r}{hint}"
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     low, high, limits = allowed.get("low"), allowed.get("high"), range_text(field)

@@ -37,7 +37,7 @@ class Files:
 
     def __post_init__(self) -> None:
         for name in self.files:
-            if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name:
+            if not names.is_inside(name):
                 raise ValueError(f"{name!r:.80} is outside the folder")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 CONFIG, MACHINE, DATA = "config.yaml", "machine.json", "data.json"  # written when a run begins
 EXTENDED = "extended.json"  # in a run that was extended: its number of updates
 METRICS, TIMINGS = "metrics.jsonl", "timings.jsonl"  # one line per update
@@ -34,3 +36,9 @@ def is_of_update(name: object) -> bool:
 def update_of(name: str) -> int:
     """The update in a name of the form `update-N`."""
     return int(name.removeprefix(UPDATE))
+
+
+def is_inside(name: str) -> bool:
+    """Whether a name that a file gives is the path of a file in a folder, and not of a place outside it."""
+    path = PurePath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\0" not in name

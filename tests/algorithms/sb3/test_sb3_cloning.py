@@ -5,12 +5,13 @@ does, and where it stops.
 import json
 import math
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 
 from helpers.states import same
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, LoquentError
 from loquent.training import checkpoint, recipes
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
@@ -107,3 +108,25 @@ def test_what_is_no_action_cannot_be_taught(tmp_path, monkeypatch):
     finally:
         sys.path.remove(str(tmp_path))
         sys.modules.pop("mumbler", None)
+
+
+def test_a_step_clips_the_gradient_and_refuses_one_that_is_not_finite():
+    from loquent.algorithms.sb3.gradient_step import take_step
+
+    policy = torch.nn.Linear(2, 1, bias=False)
+    policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)
+    weight = policy.weight.detach().clone()
+    with pytest.raises(LoquentError, match="training has diverged"):
+        take_step(policy, policy.weight.sum() * float("nan"), 1.0)
+    assert torch.equal(policy.weight, weight)
+    take_step(policy, (policy.weight * torch.tensor([30.0, 40.0])).sum(), 1.0)
+    torch.testing.assert_close(weight - policy.weight.detach(), torch.tensor([[0.6, 0.8]]))
+
+
+def test_the_learners_of_the_library_share_the_step():
+    from loquent.algorithms.sb3 import private_names
+
+    folder = Path(private_names.__file__).parent
+    assert [file.name for file in folder.glob("*.py") if "backward()" in file.read_text("utf-8")] == [
+        "gradient_step.py"
+    ]

@@ -32,8 +32,11 @@ def changed(folder, **changes):
 
 
 DAMAGES = {
-    "changed array": (lambda f: (f / card.WEIGHTS).write_bytes(b"x"), "weights.safetensors cannot be read"),
-    "no array": (lambda f: (f / card.WEIGHTS).unlink(), "weights.safetensors cannot be read: it is missing"),
+    "changed array": (
+        lambda f: (f / card.WEIGHTS).write_bytes(b"x"),
+        r"weights.safetensors is not what was written \(its SHA-256 differs\)",
+    ),
+    "no array": (lambda f: (f / card.WEIGHTS).unlink(), "weights.safetensors is missing"),
     "changed card": (lambda f: (f / card.CARD).write_text('{"kind": "layers", "format": 1}'), "no seal"),
     "no JSON": (lambda f: (f / card.CARD).write_text("{"), "card.json"),
     "no card": (lambda f: (f / card.CARD).unlink(), "card.json"),
@@ -43,7 +46,15 @@ DAMAGES = {
     ),
     "other format": (lambda f: changed(f, format=2), "kind and format are 'layers' and 2"),
     "no hashes": (lambda f: changed(f, files={}), "lacks the hashes"),
-    "outside": (lambda f: changed(f, files={"../../secret": "0"}), "secret cannot be read"),
+    "outside": (
+        lambda f: changed(f, files={"../../secret": "0"}),
+        "card.json names '../../secret', which is outside the folder",
+    ),
+    "absolute": (
+        lambda f: changed(f, files={"/secret": "0"}),
+        "names '/secret', which is outside the folder",
+    ),
+    "a folder": (lambda f: changed(f, files={".": "0"}), "judge is missing"),
 }
 
 
@@ -53,6 +64,18 @@ def test_a_damaged_folder_is_named(folder, damage):
     harm(folder)
     with pytest.raises(BadSetting, match=f"(?s){message}.*; the advice"):
         card.load(folder, "layers", "the advice")
+
+
+def test_a_folder_of_links_is_read_as_the_cache_of_hugging_face_has_it(folder):
+    blobs = folder.parent / "blobs"
+    blobs.mkdir()
+    for file in list(folder.iterdir()):
+        file.rename(blobs / file.name)
+        file.symlink_to(blobs / file.name)
+    assert card.load(folder, "layers", "advice")[1].keys() == ARRAYS.keys()
+    (blobs / card.WEIGHTS).unlink()
+    with pytest.raises(BadSetting, match=r"weights\.safetensors is missing"):
+        card.load(folder, "layers", "advice")
 
 
 def test_weights_that_are_not_finite_are_refused(tmp_path):
@@ -69,7 +92,7 @@ def test_a_cache_makes_a_judge_once_and_again_after_damage(tmp_path):
         return ARRAYS
 
     def judge():
-        return card.cached(
+        return card.load_or_make(
             folder,
             lambda place: card.load(place, "arrays", "")[1],
             make,
@@ -87,7 +110,7 @@ def test_a_cache_makes_a_judge_once_and_again_after_damage(tmp_path):
 def test_a_cache_that_cannot_be_written_says_so(tmp_path):
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(OSError, match="cache"):
-        card.cached(
+        card.load_or_make(
             tmp_path / "cache" / "judge",
             lambda place: card.load(place, "arrays", ""),
             lambda: ARRAYS,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import loquent
-from loquent.cli.commands.printed import estimated
+from loquent.cli.commands.printing import print_estimate
 from loquent.cli.main import main
 from loquent.core.settings import Remark
 from loquent.errors import NotEnoughMemory, in_words, is_memory_error
@@ -107,6 +107,6 @@ def test_a_dry_run_says_that_a_peak_is_too_much(capsys):
     sizes = {"episodes": 1, "updates": 1, "rows_measured": 1, "width": 1, "seeds": 1}
     disk = {"checkpoints": 1, "checkpoint": 1, "reference": 0, "at_most": 1}
     made = Estimate({"a": 1}, {"a": 1}, 1880 << 30, disk, {"a": 1.0}, 1.0, sizes, "cpu", free=22 << 30)
-    estimated(made)
+    print_estimate(made)
     assert "memory at its peak: 1,880 GiB" in (out := capsys.readouterr().out)
     assert "this is too much: 22.00 GiB are free here" in out

@@ -107,7 +107,10 @@ class Ring:
         gamma: float,
         weight: NDArray[np.float32],
     ) -> Drawn:
-        """The transitions of these places over `steps` steps each, fewer where the episode ends before."""
+        """The transitions of these places over `steps` steps each, fewer where the episode ends before.
+
+        The return is R = Σ_{i<n} γ^i r_i (arXiv:1710.02298 eq. 1).
+        """
         last, count = places.copy(), np.ones(len(places), np.int64)
         returns = self.reward[places].astype(np.float64)
         for _ in range(1, int(steps.max(initial=1))):

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
-
-
-def n_step_return(rewards: Sequence[float], gamma: float) -> float:
-    """R = Σ_{i<n} γ^i r_i (arXiv:1710.02298 eq. 1)."""
-    return sum(gamma**i * reward for i, reward in enumerate(rewards))
 
 
 def double_q_target(

@@ -1,7 +1,7 @@
 """Cloning over actions: the policy network imitates a teacher by likelihood, without rewards.
 
 The network is that of the other learners of Stable-Baselines3. So is the optimizer, with the library's
-schedule; its state is saved with theirs. So the gradient step is here and not `GradientStep`.
+schedule; its state is saved with theirs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from loquent.algorithms import logged_keys
 from loquent.algorithms.sb3 import private_names
+from loquent.algorithms.sb3.gradient_step import take_step
 from loquent.algorithms.sb3.learners import Learner
 from loquent.algorithms.sb3.settings import CloningSettings
 
@@ -56,10 +57,7 @@ class Cloning(Learner):
             for rows in torch.randperm(len(actions), device=actions.device).split(config.minibatch):
                 logits = model.policy.get_distribution(inputs[rows]).distribution.logits
                 loss = negative_log_likelihood(logits, actions[rows])
-                model.policy.optimizer.zero_grad()
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(model.policy.parameters(), config.max_grad_norm)
-                model.policy.optimizer.step()
+                take_step(model.policy, loss, config.max_grad_norm)
                 losses.append(loss.item())
                 hits.append((logits.argmax(-1) == actions[rows]).float().mean().item())
         private_names.count_updates(model, config.epochs)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 from loquent.algorithms.sb3 import private_names
+from loquent.algorithms.sb3.gradient_step import take_step
 
 
 def double_q_target(
@@ -31,7 +32,7 @@ def double_q_target(
 class DoubleDQN(DQN):
     """DQN of Stable-Baselines3 with another target.
 
-    Replay, optimizer, schedules, Huber loss and clipping are the library's, so is the gradient step.
+    Replay, optimizer, schedules, Huber loss and the limit of clipping are the library's.
     """
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
@@ -50,10 +51,7 @@ class DoubleDQN(DQN):
                 )
             current = self.q_net(drawn.observations).gather(1, drawn.actions.long())
             loss = smooth_l1_loss(current, target)
-            self.policy.optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-            self.policy.optimizer.step()
+            take_step(self.policy, loss, self.max_grad_norm)
             losses.append(loss.item())
             values.append(current.detach().mean().item())
         private_names.count_updates(self, gradient_steps)

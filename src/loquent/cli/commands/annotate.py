@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loquent.bench.annotation.forms import Annotation
-from loquent.cli.commands.printed import scores
+from loquent.cli.commands.printing import print_scores
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.core.guards.terminal import read_line
 from loquent.core.task import Row, Task
@@ -99,7 +99,7 @@ def _session(options: Options, session: Session, annotations: Mapping[str, Annot
     effort = _print_effort(session)
     evaluation = None if left or session.pending is not None else session.evaluate()
     if evaluation:
-        scores(evaluation)
+        print_scores(evaluation)
     return {
         "run": str(session.folder),
         "left": len(session.samples) - len(session.annotations),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.cli.commands.printed import scores
+from loquent.cli.commands.printing import print_scores
 from loquent.cli.grammar.options import KEY_VALUE, SETTINGS, Importing, Seeded, argument, option
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
@@ -69,7 +69,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     result["values"] = {
         name: None if math.isnan(value) else value for name, value in evaluation.values.items()
     }
-    scores(result)
+    print_scores(result)
     if save is not None:
         save.path.mkdir(parents=True, exist_ok=True)
         save.write_evaluation(result, evaluation.episodes)

@@ -1,4 +1,4 @@
-"""`loquent help`: prints the commands, or the meaning of a setting, its default, range and source."""
+"""`loquent help`: prints the commands, the help of one, or a setting's meaning, default, range and source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loquent.cli.grammar.options import CommandOptions, argument
-from loquent.cli.grammar.parser import top_parser
+from loquent.cli.grammar.parser import parser, top_parser
+from loquent.cli.grammar.summaries import COMMANDS, module
+from loquent.errors import UnknownName
 from loquent.training import recipes
 
 
@@ -14,15 +16,25 @@ from loquent.training import recipes
 class Options(CommandOptions):
     """Options of `loquent help`."""
 
-    examples = ("loquent help clip", "loquent help nlpo")
+    examples = ("loquent help clip", "loquent help nlpo", "loquent help train")
     setting: str | None = argument(
-        "SETTING", "a setting, an algorithm or a task; without it, the commands are listed", None
+        "SETTING", "a command, a setting, an algorithm or a task; without it, the commands are listed", None
     )
 
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
-    """Print the commands, or one line for each setting of this name, and return the lines."""
+    """Print the commands, or the help of a command and a line for each setting of this name."""
     name = options.setting
-    text = top_parser().format_help().rstrip() if name is None else recipes.describe(name)
+    text = top_parser().format_help().rstrip() if name is None else _description(name)
     print(text)
     return 0, {"setting": name, "lines": text.splitlines()}
+
+
+def _description(name: str) -> str:
+    texts = [parser(name, module(name).Options).format_help().rstrip()] if name in COMMANDS else []
+    try:
+        texts.append(recipes.describe(name))
+    except UnknownName:
+        if not texts:
+            raise
+    return "\n\n".join(texts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loquent.cli.commands.printed import estimated, scores
+from loquent.cli.commands.printing import print_estimate, print_scores
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.files.run_folder import RunFolder
 from loquent.statistics import tables
@@ -48,7 +48,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     )
     if options.dry_run:
         needs = estimate(recipe).of_seeds(options.seeds or 1)
-        estimated(needs)
+        print_estimate(needs)
         return 0, {"recipe": recipe.name, "fingerprint": recipe.fingerprint, **needs.as_json()}
     out = Path(options.out or f"runs/{recipe.name}")
     with resumable(out):
@@ -73,7 +73,7 @@ def report(finished: Run) -> dict[str, Any]:
     from loquent.report import write_report
 
     evaluation = finished.evaluation
-    scores(evaluation, short=True)
+    print_scores(evaluation, short=True)
     print(f"its report is {write_report([finished.folder], finished.files.report)}")
     print(f"the run is in {finished.folder}")
     return {

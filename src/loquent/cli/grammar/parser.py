@@ -79,6 +79,7 @@ def read(command: str, options: type[Chosen], words: Sequence[str]) -> Chosen:
     """The options of a command from its typed words; ends the program with exit code 2 if they are wrong."""
     made = parser(command, options)
     given, rest = made.parse_known_args(words)
+    rest = rest[1:] if rest[:1] == ["--"] else rest  # argparse keeps it before words that it does not know
     values = vars(given)
     many = next((f for f in fields(options) if f.metadata.get("positional") and _is_many(f)), None)
     if many is not None and all(_belongs(word, many) for word in rest):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from typing import Any
 
 EVERYBODY = {
     "train": "train the run that a recipe describes",
@@ -29,9 +31,15 @@ REST = {
     "study": "print agreement and tests of people's judgements; prepare blinded sheets of runs to be judged",
     "reward": "train a reward model on preferences, as a reward for recipes; run again, it continues",
     "import": "convert another library's settings or data, and report what is missing",
-    "help": "print the commands, or the meaning of a setting, its default, range and source",
+    "help": "print the commands, or the help of one; the meaning of a setting, its default, range and source",
 }
 COMMANDS = EVERYBODY | REST
+MODULES = {"import": "importing"}  # a Python keyword cannot name a module
+
+
+def module(command: str) -> Any:
+    """The module of a command, with its `Options` and its `run`."""
+    return importlib.import_module(f"loquent.cli.commands.{MODULES.get(command, command)}")
 
 
 def sentence(command: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError, MissingExtra
-from loquent.files import atomic, manifest
+from loquent.files import atomic, manifest, names
 
 CARD, WEIGHTS = "card.json", "weights.safetensors"
 FORMAT = 1
@@ -35,10 +35,10 @@ def write(folder: Path, kind: str, content: Mapping[str, Any], unread: tuple[str
         content: what that module wants to know, and how the judge was trained.
         unread: files that the judge does not need, which have no hash.
     """
-    names = {
+    paths = {
         path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
     }
-    files = {name: manifest.digest(path) for name, path in names.items() if name not in (CARD, *unread)}
+    files = {name: manifest.digest(path) for name, path in paths.items() if name not in (CARD, *unread)}
     card = {"format": FORMAT, "kind": kind, **content, "files": files}
     atomic.write_json(folder / CARD, manifest.sealed(card))
 
@@ -93,17 +93,23 @@ def check(
 ) -> None:
     """Compare the files that a judge needs with the hashes of its card.
 
+    The files may be links, as in the cache of Hugging Face.
+
     Raises:
-        BadSetting, or `error`: a file is missing or changed, or lies outside the folder.
+        BadSetting, or `error`: a file is missing or changed, or its name is that of a place outside the
+            folder.
     """
     files = content.get("files")
     if not isinstance(files, dict) or not files:
         raise error(f"{folder / CARD} lacks the hashes of its files; {advice}")
     for name, digest in files.items():
         file = folder / name
-        inside = file.resolve().is_relative_to(folder.resolve())
-        if not inside or not file.is_file() or manifest.digest(file) != digest:
-            raise error(f"{file} cannot be read: it is missing, or not what was written; {advice}")
+        if not names.is_inside(name):
+            raise error(f"{folder / CARD} names {name!r:.80}, which is outside the folder; {advice}")
+        if not file.is_file():
+            raise error(f"{file} is missing; {advice}")
+        if manifest.digest(file) != digest:
+            raise error(f"{file} is not what was written (its SHA-256 differs); {advice}")
 
 
 def load(folder: Path, kind: str, advice: str) -> tuple[dict[str, Any], Arrays]:
@@ -129,7 +135,7 @@ def load(folder: Path, kind: str, advice: str) -> tuple[dict[str, Any], Arrays]:
     return content, arrays
 
 
-def cached(
+def load_or_make(
     folder: Path,
     load: Callable[[Path], Judge],
     make: Callable[[], Judge],

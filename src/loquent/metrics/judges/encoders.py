@@ -71,7 +71,7 @@ def train(
 ) -> None:
     """Train a classifier and write its folder, in Hugging Face's form, with a card.
 
-    With `head` "released" the folder has the layout of `judges.released`.
+    With `head` "released" the folder has the layout of `judges.upvote_model`.
 
     Args:
         labels: the names of the classes. One name: the probability of class 1, by binary cross-entropy of
@@ -98,9 +98,9 @@ def train(
 def _start(settings: EncoderSettings, names: Mapping[int, str]) -> Any:
     """The encoder with a new head for labels of these names."""
     if settings.head == RELEASED:
-        from loquent.metrics.judges import released
+        from loquent.metrics.judges import upvote_model
 
-        return released.start(settings.model, dict(names))
+        return upvote_model.start(settings.model, dict(names))
     from loquent.pretrained.language import load_module, transformers_library
 
     kind = transformers_library().AutoModelForSequenceClassification

@@ -48,11 +48,11 @@ def load(path: str) -> Named:
             return Named(linear.labels, linear)
         card.check(folder, card.read(folder, None, ADVICE), ADVICE)
     from loquent import pretrained
-    from loquent.metrics.judges import released
+    from loquent.metrics.judges import upvote_model
 
     network: Any = (
-        released.load(folder)
-        if released.is_released(folder)
+        upvote_model.load(folder)
+        if upvote_model.is_released(folder)
         else pretrained.load_classifier(folder if folder.is_dir() else path)
     )
     labels = tuple(network.labels[number] for number in range(len(network.labels)))

@@ -63,7 +63,7 @@ def classifier(kind: Kind, context: Context, most: int = 0) -> Classifier:
     rows = half(labelled_rows(context.task), kind)[: most or None]
     _check(rows, kind, context.task)
     folder = context.cache / "classifiers" / f"{kind}-{fingerprint(rows)}"
-    return card.cached(folder, _load, lambda: train(kind, rows), _save)
+    return card.load_or_make(folder, _load, lambda: train(kind, rows), _save)
 
 
 def labelled_rows(task: Task) -> list[Labelled]:

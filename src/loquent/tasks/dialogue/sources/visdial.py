@@ -85,7 +85,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         content = FORM(value)
     except ValueError as error:
         place = "dialogues" if isinstance(value, list) else ""
-        raise BadRow(schema.named(error, place), file=path) from error
+        raise BadRow(schema.message_of(error, place), file=path) from error
     data = content.data if isinstance(content, _File) else _Data(content)
     return [_dialogue(path, number, one, data) for number, one in enumerate(data.dialogs)]
 

@@ -14,7 +14,7 @@ from loquent.statistics.tables import named
 MOST_OF_METRIC = 4  # values of one metric in a short list
 
 
-def scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
+def print_scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
     """Print the values of an evaluation, with standard errors where they are known.
 
     Args:
@@ -37,7 +37,7 @@ def scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
             print(f"  ... and {count - MOST_OF_METRIC} more values of {line(owner)}, in evaluation.json")
 
 
-def estimated(estimate: Any) -> None:
+def print_estimate(estimate: Any) -> None:
     """Print an estimate: parameters, memory, disk and time, each with its parts."""
     sizes = estimate.sizes
     of_actions = "actions" in sizes
