@@ -9,8 +9,9 @@ The place of a score. A term's score is stored under its name on the last answer
 term's scores are stored on every answer of that seat that has tokens. A score of None adds no key. An episode
 without an answer does not change. An episode that a term could not judge has the term's name in
 `Episode.unjudged` and no key of it; learners leave the episode out. If the reward may differ from the score
-(`counting.Counting`), NAME has the reward and NAME/raw the score; NAME/PART has a part of it. For a learner, rewards may be placed on
-tokens (`placement`), normalised (`learner`) or come from a potential (`shaping`).
+(`counting.Counting`), NAME has the reward and NAME/raw the score. NAME/PART has a part of the score. For a
+learner, rewards may be placed on tokens (`placement`), normalised (`learner`) or come from a potential
+(`shaping`).
 """
 
 from __future__ import annotations
