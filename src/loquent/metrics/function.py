@@ -107,18 +107,13 @@ class FunctionMetric:
             what = f"it raised {type(error).__name__}: {error}"
             raise BrokenMetric(f"{place_of(error)}{place}: {what}") from error
         parts = returned if isinstance(returned, Mapping) else {"": returned}
-        if not all(map(_is_score, parts.values())) or not all(map(_is_name, parts)):
+        if not all(map(_is_score, (*parts.values(), _whole(parts)))) or not all(map(_is_name, parts)):
             raise BrokenMetric(
                 f"{place}: it returned {shown(returned)}; it must return a finite number, None where it does "
-                "not apply, or a mapping of such values by the names of parts, other than 'raw' and without /"
+                "not apply, or a mapping of such values with a finite sum by the names of parts, other than "
+                "'raw' and without /"
             )
-        scores = {name: None if score is None else float(score) for name, score in parts.items()}
-        if not _is_score(_whole(scores)):
-            what = (
-                f"it returned {shown(returned)}; it must return a finite number, and the sum of parts is none"
-            )
-            raise BrokenMetric(f"{place}: {what}")
-        return scores
+        return {name: None if score is None else float(score) for name, score in parts.items()}
 
 
 def metric(
@@ -152,13 +147,11 @@ def metric(
     def decorate(function: Callable[..., Any]) -> FunctionMetric:
         key = name or function.__name__
         low, high = _ends(range, key)
-        for setting, value, allowed in (
-            ("reads", reads, READS),
-            ("higher_is_better", higher_is_better, tuple(BETTER)),
-        ):
+        choices = {"reads": (reads, READS), "higher_is_better": (higher_is_better, tuple(BETTER))}
+        for setting, (value, allowed) in choices.items():
             if value not in allowed:
-                wrong = f"the metric {key}: {setting} = {shown(value)}"
-                raise BadSetting(f"{wrong}; it must be one of {', '.join(map(str, allowed))}")
+                must = f"it must be one of {', '.join(map(str, allowed))}"
+                raise BadSetting(f"the metric {key}: {setting} = {shown(value)}; {must}")
         if "turn" in inputs(function, key):  # of a sum over any number of answers
             low, high = 0.0 if low >= 0 else -math.inf, 0.0 if high <= 0 else math.inf
         return FunctionMetric(function, key, higher_is_better, {key: (low, high)}, together, reads)
@@ -183,22 +176,19 @@ def inputs(function: Any, name: str) -> tuple[str, ...]:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return ()
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    own = [each for each in signature.parameters.values() if each.kind not in variable]
-    names = tuple(each.name for each in own if each.name in COLUMNS)
-    others = [each.name for each in own if each.default is each.empty and each.name not in COLUMNS]
-    by_place = [each.name for each in own if each.name in COLUMNS and each.kind is each.POSITIONAL_ONLY]
+    parameters = signature.parameters.values()
+    names = tuple(parameter.name for parameter in parameters if parameter.name in COLUMNS)
+    needed = [
+        each.name for each in parameters if each.default is each.empty and each.kind < each.VAR_POSITIONAL
+    ]
+    others = [each for each in needed if each not in COLUMNS]
     if names and others:
         raise BadSetting(f"the function {name} takes {others[0]!r}, which no sample has; {ALLOWED}")
-    if by_place:
-        problem = f"the function {name} takes {by_place[0]!r} only by its place"
-        raise BadSetting(f"{problem}; remove the / from its parameters")
-    if not names:
-        try:
-            signature.bind(None)
-        except TypeError as error:
-            problem = f"the function {name} cannot be called as {name}(samples): {error}"
-            raise BadSetting(f"{problem}; {ALLOWED}") from error
+    try:
+        signature.bind(**dict.fromkeys(names)) if names else signature.bind(None)
+    except TypeError as error:
+        given = f"{', '.join(names)} by name" if names else "samples alone"
+        raise BadSetting(f"the function {name} cannot be called with {given}: {error}; {ALLOWED}") from error
     return names
 
 
@@ -213,12 +203,12 @@ def _ends(given: Any, key: str) -> Range:
     return ends
 
 
-def _whole(parts: Mapping[str, float | None]) -> float | None:
-    """The sum of the parts of a score; infinite if it is too large, None if no part applies."""
+def _whole(parts: Mapping[str, Any]) -> float | None:
+    """The sum of the parts of a score; None if no part applies, infinite if it has no finite sum."""
     present = [score for score in parts.values() if score is not None]
     try:
         return math.fsum(present) if present else None
-    except OverflowError:
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         return math.inf
 
 

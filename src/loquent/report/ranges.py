@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.core.logged import LOGGED, Logged, definition
 from loquent.core.metric import EVERYTHING, SHARES, Range
+from loquent.core.values import EMPTY
 from loquent.data import outcomes
 from loquent.errors import LoquentError
 from loquent.files import final_evaluation
@@ -46,7 +47,7 @@ def limits(
     if outcomes.is_share(name) or meaning.unit.startswith("share of "):
         low, high = SHARES
     elif key.startswith(HELD_OUT):
-        ranges = [_range(own, name) for own in evaluations if name in own["values"]] or [_declared(name)]
+        ranges = [_range(name, own) for own in evaluations if name in own["values"]] or [_range(name)]
         low = max(meaning.least, min(low for low, _ in ranges))
         high = max(high for _, high in ranges)
     else:
@@ -54,13 +55,13 @@ def limits(
     return (low, high) if all(low <= value <= high for value in values) else EVERYTHING
 
 
-def _range(evaluation: Mapping[str, Any], name: str) -> Range:
-    recorded = final_evaluation.RANGES in evaluation
-    return final_evaluation.range_of(evaluation, name) if recorded else _declared(name)
+def _range(name: str, evaluation: Mapping[str, Any] = EMPTY) -> Range:
+    """The range that an evaluation recorded, or that a registered metric declares.
 
-
-def _declared(name: str) -> Range:
-    """The range that a registered metric declares; code that only a run's file names is not imported."""
+    Code that only a run's file names is not imported.
+    """
+    if final_evaluation.RANGES in evaluation:
+        return final_evaluation.range_of(evaluation, name)
     try:
         return declared_range(name)
     except (LoquentError, ImportError):
