@@ -30,8 +30,6 @@ from typing import Any
 
 from loquent.bench import suite
 from loquent.bench.schema import published
-from loquent.core.metric import SHARES, range_of
-from loquent.metrics.diversity.diversity import Diversity
 from loquent.metrics.making import declared_range
 from loquent.report.ranges import limits
 from loquent.tasks.comments.task import Comments
@@ -204,10 +202,6 @@ def column_range(column: Any) -> tuple[float, float]:
     metric = column.metric
     if column.logged:
         return limits(metric, ())
-    if metric.startswith("ranking/"):
-        return SHARES
-    if metric.startswith("diversity/"):
-        return range_of(Diversity(), metric)
     own: Any = Comments().spec.ranges.get(metric)
     return own or declared_range(metric)
 

@@ -2,6 +2,8 @@
 
 import math
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,9 +15,9 @@ from loquent.core.values import Record
 from loquent.data.outcomes import columns
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.metrics import scoring
-from loquent.metrics.function import metric
+from loquent.metrics.function import FunctionMetric, metric
 from loquent.metrics.making import make
-from loquent.rewards import compose
+from loquent.rewards import Counting, Learner, Term, TokenTerm, compose
 from loquent.rewards.cache import Cached
 from loquent.rewards.counting import is_reward
 from loquent.rewards.quantities import rewarded
@@ -73,7 +75,24 @@ def both(turn):
 def wrong(answer, number):
     return 0.0
 
+def by_place(answer, /):
+    return 0.0
+
+def keyword(answer, *, k):
+    return 0.0
+
+def many(*, answer, prompt="", **others):
+    return 0.0
+
+def batch_of(samples, k):
+    return [0.0] * len(samples)
+
+def batch_by_name(*, samples):
+    return [0.0] * len(samples)
+
 def odd(answer):
+    if answer == "large":
+        return {"a": 1e308, "b": 1e308}
     return {"nan": float("nan"), "text": "no", "raw": {"raw": 1.0}, "slash": {"a/b": 1.0}}.get(answer)
 
 def boom(answer):
@@ -206,6 +225,43 @@ def test_named_parts_add_up_and_stand_beside_the_score(module):
     assert part.rewards == Record(few=-2.0)
 
 
+@pytest.mark.parametrize("names", [("rule/many", "rule"), ("rule", "rule/many")])
+def test_no_term_has_the_name_of_a_part_of_another(module, names):
+    with pytest.raises(BadSetting, match=r"rewards.rule/many: .*NAME/PART for a part of it, as 'rule/many'"):
+        compose.build({name: {"of": "by_name:rule"} for name in names}, Context())
+
+
+def test_no_part_of_a_term_has_the_name_of_a_reward_of_the_task(module):
+    task = SimpleNamespace(spec=TaskSpec(id="t", rewards=Record({"rule/few": 1.0})), identity="t-v1")
+    with pytest.raises(BadSetting, match=r"rewards.rule: .* as 'rule/few' would be"):
+        compose.build({"rule": {"of": "by_name:rule"}, "rule/few": 1.0}, Context(task=task))
+
+
+@pytest.mark.parametrize("as_turn", [False, True])
+def test_a_new_score_leaves_nothing_of_the_earlier_one(as_turn):
+    def rule(parts):
+        own = (lambda turn: parts) if as_turn else (lambda answer: parts)
+        return Term("a", FunctionMetric(own, "a"))
+
+    first, second = rule({"b": 1.0, "c": 2.0}), rule({"z": 5.0})
+    beside = TokenTerm("ab", lambda episode, turn: [])
+    played = episode("x")
+    played = replace(played, turns=(*played.turns[:-1], Turn("agent", "x", rewards=Record({"a-b": 1.0}))))
+    once = compose.apply([first, beside], [played], ROWS)
+    assert once[0].rewards == Record({"a-b": 1.0, "a": 3.0, "a/b": 1.0, "a/c": 2.0})
+    assert compose.apply([second], once, ROWS) == compose.apply([second], [played], ROWS)
+    tokens = compose.apply([TokenTerm("a", lambda episode, turn: [])], once, ROWS)
+    assert tokens[0].rewards == Record({"a-b": 1.0}), "whatever term has the name now"
+
+
+def test_a_potential_has_the_parts_of_its_raw_score(module):
+    both = Term(
+        "a", FunctionMetric(lambda answer: {"b": 1.0, "c": len(answer)}, "a"), "", Counting(potential=True)
+    )
+    [found] = compose.apply([both], [episode("xyz")], ROWS, Learner([both]))
+    assert found.rewards == Record({"a/b": 1.0, "a/c": 3.0, "a/raw": 4.0, "a": -1.0})
+
+
 def test_a_metric_of_an_episode_has_its_parts_under_its_name(module):
     for name, prefix in (("", ""), ("mine", "mine/")):
         found = evaluated("rule", episode("a", "b"), episode("a"), as_name=name)
@@ -219,7 +275,7 @@ def test_a_metric_of_an_episode_has_its_parts_under_its_name(module):
     assert rewarded({"by_name:rule": 1.0}, terms, settings, [own], values) == ["rule", "rule/few"]
 
 
-@pytest.mark.parametrize("answer", ["nan", "text", "raw", "slash"])
+@pytest.mark.parametrize("answer", ["nan", "text", "raw", "slash", "large"])
 def test_a_wrong_score_names_the_function_the_row_and_the_value(module, answer):
     says = rf"odd, on row 'r', whose answer is '{answer}': it returned .*; it must return a finite number"
     for run in (
@@ -245,6 +301,13 @@ def test_an_error_in_a_function_has_its_place_and_its_row(module):
             {"of": "by_name:wrong"},
             "the function wrong takes 'number', which no sample has; a function of one",
         ),
+        (
+            {"of": "by_name:by_place"},
+            "the function by_place cannot be called with answer by name: .*'answer'",
+        ),
+        ({"of": "by_name:keyword"}, "the function keyword cannot be called with answer by name: .*'k'"),
+        ({"of": "by_name:batch_of"}, "the function batch_of cannot be called with samples alone: .*'k'"),
+        ({"of": "by_name:batch_by_name"}, "the function batch_by_name cannot be called with samples alone: "),
         ({"of": "by_name:short", "place": "token"}, "cannot score parts of an answer: it scores each answer"),
         ({"of": "by_name:short", "potential": True}, "it scores each answer of an episode"),
         ({"of": "by_name:short", "normalization": "batch"}, "leave out normalization"),
@@ -254,6 +317,29 @@ def test_an_error_in_a_function_has_its_place_and_its_row(module):
 def test_what_a_function_cannot_do_as_a_reward_is_said(module, options, says):
     with pytest.raises(BadSetting, match=says):
         compose.build({"x": options}, Context())
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"range": (1, 0)}, r"range = \(1, 0\); it must be two numbers, the least score first"),
+        ({"range": (0.0, math.nan)}, r"range = \(0.0, nan\)"),
+        ({"range": (0.0,)}, r"range = \(0.0,\)"),
+        ({"range": ("0", "1")}, r"range = \('0', '1'\)"),
+        ({"range": 1.0}, "range = 1.0"),
+        ({"reads": "foo"}, "reads = 'foo'; it must be one of answer, turn, episode"),
+        ({"higher_is_better": "yes"}, "higher_is_better = 'yes'; it must be one of True, False, None"),
+    ],
+)
+@pytest.mark.parametrize("function", [lambda turn: 1.0, lambda samples: [1.0] * len(samples)])
+def test_a_wrong_setting_of_a_metric_is_refused_where_it_is_made(settings, says, function):
+    with pytest.raises(BadSetting, match=f"the metric own: {says}"):
+        metric(name="own", **settings)(function)
+
+
+def test_a_function_may_take_what_it_reads_by_name_alone(module):
+    assert evaluated("many", episode("x")).corpus == {"many": 0.0}
+    assert metric(name="own", range=[0, 1])(lambda answer: 1).ranges == {"own": (0, 1)}
 
 
 def test_texts_alone_have_no_turns(module):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from loquent.core import registry
 from loquent.core.metric import EVERYTHING, SHARES, Context, range_of, traits
 from loquent.core.registry import names
 from loquent.core.task import TaskSpec
@@ -12,6 +13,7 @@ from loquent.core.values import Record
 from loquent.metrics.captions.concepts import ConceptCoverage
 from loquent.metrics.diversity.repetition import RepetitionRate
 from loquent.metrics.diversity.watch import Watch
+from loquent.metrics.function import FunctionMetric, metric
 from loquent.metrics.making import declared, declared_range, make
 from loquent.metrics.sentiment.sentiment import Sentiment
 from loquent.rewards import compose
@@ -23,6 +25,14 @@ from loquent.training.metrics import Renamed
 TASK = TaskSpec(
     id="t", rewards=Record(guess=1.0), return_range=(-6.0, 0.0), ranges=Record({"reward/vote": (-1.0, 1.0)})
 )
+
+
+def own_length(answer):
+    return len(answer)
+
+
+def unread_annotation(context: "Unknown") -> "Unknown":  # noqa: F821
+    """A factory whose annotations name what its module imports for type checkers alone."""
 
 
 def sentiment():
@@ -72,10 +82,40 @@ def test_an_absent_reward_counts_as_zero_in_the_range():
         ("parent", SHARES),
         ("watch/distinct_2", SHARES), ("watch/words", (0.0, math.inf)), ("cider", (0.0, math.inf)),
         ("bert_score", EVERYTHING), ("return", EVERYTHING), ("judges", EVERYTHING), ("bleu_totto", SHARES),
+        ("sacrebleu", SHARES), ("chrf", SHARES), ("ter", (0.0, math.inf)), ("perplexity", (1.0, math.inf)),
+        ("perplexity-strided", (1.0, math.inf)), ("diversity/distinct-1", SHARES),
+        ("diversity/msttr-100-nopunct", SHARES), ("diversity/mean_length", EVERYTHING),
+        ("diversity/distinctive", EVERYTHING), ("ranking/branching", SHARES),
     ],
 )  # fmt: skip
 def test_the_range_that_a_class_declares(key, ends):
     assert declared_range(key) == ends
+
+
+def test_each_registered_metric_declares_a_range():
+    ends = {
+        name: (declared(name, "range", EVERYTHING), declared(name, "ranges", {})) for name in names("metric")
+    }
+    assert {name for name, (whole, own) in ends.items() if whole == EVERYTHING and not own} == {
+        "bert_score", "bleurt", "preference_model",  # the numbers of a network
+        "llm_judge",  # the scale is an option
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "thing", [own_length, metric(name="mine", range=(0.0, 9.0))(own_length), unread_annotation]
+)
+def test_a_registered_function_declares_what_it_can(monkeypatch, thing):
+    monkeypatch.setitem(registry._names["metric"], "mine", "made:up")
+    monkeypatch.setattr(registry, "import_name", lambda dotted: thing)
+    ends = (0.0, 9.0) if isinstance(thing, FunctionMetric) else EVERYTHING
+    assert declared_range("mine") == ends
+
+
+def test_the_reward_of_ter_has_its_own_range():
+    found = builtin("ter")
+    assert (range_of(found, "ter"), found.higher_is_better) == ((-math.inf, 1.0), True)
+    assert make("ter", Context(), {}).higher_is_better is False
 
 
 def test_the_ranges_of_single_keys():

@@ -13,6 +13,7 @@ from typing import Any
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.core import episode
 from loquent.core.values import Record, digest
+from loquent.data.outcomes import RANKING
 from loquent.data.ranking import Pair, branch_pairs, initial_pairs
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic, manifest
@@ -23,7 +24,6 @@ from loquent.training.run import load_run
 
 FILE = "ranking.json"  # in the run's folder
 VERSION = 3  # of this file; version 1 did not cluster errors by row, version 2 had half of Wilson's interval
-PREFIX = "ranking/"  # of the shares' keys in the evaluation
 PAIRS: dict[str, Callable[..., list[Pair]]] = {"branch": branch_pairs, "initial": initial_pairs}
 
 
@@ -61,7 +61,7 @@ def load(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any] | None:
 
 def with_shares(evaluation: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
     """The evaluation with the shares, and their errors clustered by row, under `ranking/NAME`."""
-    shares = {f"{PREFIX}{name}": share for name, share in ranking["found"].items()}
+    shares = {f"{RANKING}{name}": share for name, share in ranking["found"].items()}
     values = {name: share["online"] for name, share in shares.items() if share["online"] is not None}
     errors = {
         name: share["online_error"] for name, share in shares.items() if share["online_error"] is not None

@@ -115,7 +115,8 @@ class Traits:
     # `higher_is_better` per key, when keys differ in it
     directions: Mapping[str, bool | None] = field(default_factory=dict)
     range: Range = EVERYTHING  # the least and the greatest score; infinite where open or unknown
-    ranges: Mapping[str, Range] = field(default_factory=dict)  # `range` per key, when keys differ in it
+    # `range` per key, when keys differ in it; the range of KEY is also that of KEY-...
+    ranges: Mapping[str, Range] = field(default_factory=dict)
     together: bool = False  # whether a sample's score depends on the other samples of the call
     needs: tuple[str, ...] = ()  # the fields of a row without which it has no score
     # what it scores: the last "answer", each "turn" of the learning seat, or the whole "episode"
@@ -136,7 +137,8 @@ def traits(metric: Any) -> Traits:
 def range_of(metric: Any, key: str) -> Range:
     """The least and the greatest score of a metric under one of its keys; infinite where open or unknown."""
     own = traits(metric)
-    return own.ranges.get(key, own.range)
+    names = [name for name in own.ranges if f"{key}-".startswith(f"{name}-")]
+    return own.ranges[max(names, key=len)] if names else own.range
 
 
 @runtime_checkable

@@ -17,6 +17,7 @@ from loquent.statistics import clustered
 SUCCESS, ENDED, REWARD, PRESENT = "success", "ended/", "reward/", "reward_where_present/"
 UNJUDGED = "unjudged/"  # the prefix of the number of episodes that could not be judged
 SCORED = "scored/"  # the prefix of the share of episodes that have a score
+RANKING = "ranking/"  # the prefix of the share of pairs of answers that are ranked rightly
 RUNNING = "not ended"
 
 
@@ -56,8 +57,8 @@ def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dic
 
 
 def is_share(key: str) -> bool:
-    """Whether the value under a key is a share of episodes: the mean of a column that holds 0 and 1 alone."""
-    return key == SUCCESS or key.startswith((f"{SUCCESS}/", ENDED, SCORED))
+    """Whether the value under a key is a share: of episodes, or of ranked pairs."""
+    return key == SUCCESS or key.startswith((f"{SUCCESS}/", ENDED, SCORED, RANKING))
 
 
 def rows(episodes: Sequence[Episode], key: str) -> list[str]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -33,6 +33,7 @@ COLUMNS = {
     "turn": "turns",
     "episode": "episodes",
 }
+READS = ("answer", "turn", "episode")
 BETTER = {True: "more is better", False: "less is better", None: "without a direction"}
 ALLOWED = f"a function of one sample takes any of {', '.join(COLUMNS)}; a function of all takes samples"
 
@@ -53,7 +54,7 @@ class FunctionMetric:
     def __post_init__(self) -> None:
         self.inputs = inputs(self.function, self.name)
         if self.inputs:
-            self.reads = next((name for name in ("turn", "episode") if name in self.inputs), "answer")
+            self.reads = next((name for name in READS[1:] if name in self.inputs), READS[0])
 
     @property
     def description(self) -> str:
@@ -88,10 +89,9 @@ class FunctionMetric:
             self._parts({name: column[i] for name, column in columns.items()}, samples, i)
             for i in range(len(samples))
         ]
-        present = [[score for score in parts.values() if score is not None] for parts in returned]
         names = dict.fromkeys(part for parts in returned for part in parts if part)
         return {
-            self.name: [math.fsum(scores) if scores else None for scores in present],
+            self.name: [_whole(parts) for parts in returned],
             **{f"{self.name}/{part}": [parts.get(part) for parts in returned] for part in names},
         }
 
@@ -107,10 +107,11 @@ class FunctionMetric:
             what = f"it raised {type(error).__name__}: {error}"
             raise BrokenMetric(f"{place_of(error)}{place}: {what}") from error
         parts = returned if isinstance(returned, Mapping) else {"": returned}
-        if not all(_is_score(score) for score in parts.values()) or not all(map(_is_name, parts)):
+        if not all(map(_is_score, (*parts.values(), _whole(parts)))) or not all(map(_is_name, parts)):
             raise BrokenMetric(
                 f"{place}: it returned {shown(returned)}; it must return a finite number, None where it does "
-                "not apply, or a mapping of such values by the names of parts, other than 'raw' and without /"
+                "not apply, or a mapping of such values with a finite sum by the names of parts, other than "
+                "'raw' and without /"
             )
         return {name: None if score is None else float(score) for name, score in parts.items()}
 
@@ -132,6 +133,9 @@ def metric(
         together: whether the score of a sample depends on the other samples.
         reads: for a function of samples, "episode" if it reads `samples.episodes`.
 
+    Raises:
+        BadSetting: a setting has another value, or the function takes what no sample has.
+
     Example:
         >>> @metric(higher_is_better=None)
         ... def length(answer):
@@ -142,7 +146,12 @@ def metric(
 
     def decorate(function: Callable[..., Any]) -> FunctionMetric:
         key = name or function.__name__
-        low, high = range
+        low, high = _ends(range, key)
+        choices = {"reads": (reads, READS), "higher_is_better": (higher_is_better, tuple(BETTER))}
+        for setting, (value, allowed) in choices.items():
+            if value not in allowed:
+                must = f"it must be one of {', '.join(map(str, allowed))}"
+                raise BadSetting(f"the metric {key}: {setting} = {shown(value)}; {must}")
         if "turn" in inputs(function, key):  # of a sum over any number of answers
             low, high = 0.0 if low >= 0 else -math.inf, 0.0 if high <= 0 else math.inf
         return FunctionMetric(function, key, higher_is_better, {key: (low, high)}, together, reads)
@@ -161,12 +170,13 @@ def inputs(function: Any, name: str) -> tuple[str, ...]:
     """What a function of one sample reads; () for a function of all samples.
 
     Raises:
-        BadSetting: beside such values it needs another one.
+        BadSetting: it cannot be called with these values by name, or with samples alone.
     """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return ()
+    parameters = signature.parameters.values()
     names = tuple(parameter.name for parameter in parameters if parameter.name in COLUMNS)
     needed = [
         each.name for each in parameters if each.default is each.empty and each.kind < each.VAR_POSITIONAL
@@ -174,7 +184,32 @@ def inputs(function: Any, name: str) -> tuple[str, ...]:
     others = [each for each in needed if each not in COLUMNS]
     if names and others:
         raise BadSetting(f"the function {name} takes {others[0]!r}, which no sample has; {ALLOWED}")
+    try:
+        signature.bind(**dict.fromkeys(names)) if names else signature.bind(None)
+    except TypeError as error:
+        given = f"{', '.join(names)} by name" if names else "samples alone"
+        raise BadSetting(f"the function {name} cannot be called with {given}: {error}; {ALLOWED}") from error
     return names
+
+
+def _ends(given: Any, key: str) -> Range:
+    """The two ends of a range."""
+    ends = tuple(given) if isinstance(given, Sequence) else ()
+    if len(ends) != 2 or not all(isinstance(end, int | float) for end in ends) or not ends[0] <= ends[1]:
+        raise BadSetting(
+            f"the metric {key}: range = {shown(given)}; it must be two numbers, the least score first; "
+            "math.inf leaves an end open"
+        )
+    return ends
+
+
+def _whole(parts: Mapping[str, Any]) -> float | None:
+    """The sum of the parts of a score; None if no part applies, infinite if it has no finite sum."""
+    present = [score for score in parts.values() if score is not None]
+    try:
+        return math.fsum(present) if present else None
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return math.inf
 
 
 def _is_score(value: Any) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from loquent.core import registry
-from loquent.core.metric import EVERYTHING, SHARES, Context, Metric, Range
+from loquent.core.metric import EVERYTHING, SHARES, Context, Metric, Range, Traits, range_of
 from loquent.data import outcomes
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, debugging, place_of
 from loquent.metrics.function import COLUMNS, of_function
@@ -58,12 +58,21 @@ def blame(name: str) -> Iterator[None]:
 def declared(name: str, trait: str, default: Any) -> Any:
     """A trait that the class of a registered metric declares; the default if it depends on the options.
 
-    No metric is built. The class is the one that the metric's factory says it returns.
+    No metric is built. The class is the one that the metric's factory says it returns; if there are several,
+    they must agree.
     """
     factory = registry.find("metric", name)
-    made = factory if isinstance(factory, type) else get_type_hints(factory).get("return")
-    value = getattr(made, trait, default)
-    return default if isinstance(value, property) else value
+    made = factory if isinstance(factory, type | Metric) else _returned(factory)
+    value, *others = [getattr(one, trait, default) for one in get_args(made) or (made,)]
+    return default if isinstance(value, property) or any(other != value for other in others) else value
+
+
+def _returned(factory: Any) -> Any:
+    """The annotation of what a factory returns; None if there is none that can be read."""
+    try:
+        return get_type_hints(factory).get("return")
+    except (NameError, AttributeError, TypeError, SyntaxError):  # of names that only type checkers import
+        return None
 
 
 def declared_range(key: str) -> Range:
@@ -77,9 +86,8 @@ def declared_range(key: str) -> Range:
     if not names:
         return EVERYTHING
     name = max(names, key=len)
-    whole: Range = declared(name, "range", EVERYTHING)
-    own: Mapping[str, Range] = declared(name, "ranges", {})
-    return own.get(key, whole)
+    own = Traits(range=declared(name, "range", EVERYTHING), ranges=declared(name, "ranges", {}))
+    return range_of(own, key)
 
 
 def make(name: str, context: Context, options: dict[str, Any], kind: str = "metric") -> Metric:

@@ -1,7 +1,7 @@
 """The ranges of values: as the evaluations recorded them, or as the meaning of a key has them.
 
-Intervals and bands of a mean end at its range: a share above 1 is no possible mean. The range of a value
-that no evaluation recorded is unknown.
+Intervals and bands of a mean end at its range: a share above 1 is no possible mean. Where no evaluation has
+recorded ranges, as in a run that is not finished, a value has the range that its registered metric declares.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from typing import Any, TypeVar
 from loquent.algorithms.logged_keys import BUILT_IN
 from loquent.core.logged import LOGGED, Logged, definition
 from loquent.core.metric import EVERYTHING, SHARES, Range
+from loquent.core.values import EMPTY
 from loquent.data import outcomes
+from loquent.errors import LoquentError
 from loquent.files import final_evaluation
+from loquent.metrics.making import declared_range
 from loquent.statistics.intervals import Interval
 
 HELD_OUT = "evaluation/"
@@ -41,14 +44,28 @@ def limits(
     """
     meaning = meaning or definition(key, KNOWN) or Logged("", "")
     name = key.removeprefix(HELD_OUT)
-    recorded = [final_evaluation.range_of(own, name) for own in evaluations if name in own["values"]]
     if outcomes.is_share(name) or meaning.unit.startswith("share of "):
         low, high = SHARES
-    elif key.startswith(HELD_OUT) and recorded:
-        low, high = min(low for low, _ in recorded), max(high for _, high in recorded)
+    elif key.startswith(HELD_OUT):
+        ranges = [_range(name, own) for own in evaluations if name in own["values"]] or [_range(name)]
+        low = max(meaning.least, min(low for low, _ in ranges))
+        high = max(high for _, high in ranges)
     else:
         low, high = meaning.least, EVERYTHING[1]
     return (low, high) if all(low <= value <= high for value in values) else EVERYTHING
+
+
+def _range(name: str, evaluation: Mapping[str, Any] = EMPTY) -> Range:
+    """The range that an evaluation recorded, or that a registered metric declares.
+
+    Code that only a run's file names is not imported.
+    """
+    if final_evaluation.RANGES in evaluation:
+        return final_evaluation.range_of(evaluation, name)
+    try:
+        return declared_range(name)
+    except (LoquentError, ImportError):
+        return EVERYTHING
 
 
 def cut(found: Found, ends: Range) -> Found:

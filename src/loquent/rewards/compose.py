@@ -9,8 +9,9 @@ The place of a score. A term's score is stored under its name on the last answer
 term's scores are stored on every answer of that seat that has tokens. A score of None adds no key. An episode
 without an answer does not change. An episode that a term could not judge has the term's name in
 `Episode.unjudged` and no key of it; learners leave the episode out. If the reward may differ from the score
-(`counting.Counting`), NAME has the reward and NAME/raw the score. For a learner, rewards may be placed on
-tokens (`placement`), normalised (`learner`) or come from a potential (`shaping`).
+(`counting.Counting`), NAME has the reward and NAME/raw the score. NAME/PART has a part of the score. For a
+learner, rewards may be placed on tokens (`placement`), normalised (`learner`) or come from a potential
+(`shaping`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from loquent.core import registry
 from loquent.core.episode import Episode, Turn
 from loquent.core.metric import EVERYTHING, Context, Metric, Range, Samples, traits
 from loquent.core.task import Row, TaskSpec
-from loquent.core.values import EMPTY, Record, frozen
+from loquent.core.values import Record, frozen
 from loquent.data.outcomes import PRESENT, REWARD
 from loquent.errors import BadReward, BadSetting, UnknownName
 from loquent.metrics.making import is_factory, make
@@ -34,9 +35,11 @@ from loquent.rewards.cache import Cache, Cached, Watched
 from loquent.rewards.counting import RAW, Counting, counting
 from loquent.rewards.learner import Learner
 from loquent.rewards.placement import pieces, placed
-from loquent.rewards.terms import Term, TokenFunction, TokenTerm
+from loquent.rewards.terms import Scores, Term, TokenFunction, TokenTerm
 
 AnyTerm = Term | TokenTerm
+Value = float | tuple[float, ...] | None  # of an answer, or of each of its tokens
+Values = dict[int, dict[str, Value]]  # by the number of the turn, and by the suffix of the term's name
 TURNS = "scores each answer of an episode"
 READS = {"episode": "it reads whole episodes", "turn": f"it {TURNS}"}
 OTHER_TEXTS = "its score of a text depends on the other texts in the call"
@@ -71,10 +74,12 @@ def build(settings: Mapping[str, Any], context: Context) -> tuple[tuple[AnyTerm,
                 f"rewards.{name}: {identity} has a reward of this name, which takes a weight only; "
                 "give the term another name, and name its metric with 'of'"
             )
-        if name.endswith(RAW):
+        clash = name if "/" in name else next((each for each in own if each.startswith(f"{name}/")), "")
+        if clash:
             raise BadSetting(
-                f"rewards.{name}: the name NAME{RAW} is reserved for the raw score of a term NAME; "
-                "give the term another name, and name its metric with 'of'"
+                f"rewards.{name}: the name NAME{RAW} is reserved for the raw score of a term NAME, and "
+                f"NAME/PART for a part of it, as {clash!r} would be; give the term another name, without /, "
+                "and name its metric with 'of'"
             )
         terms.append(_term(name, options, own, context, cache))
         if isinstance(terms[-1], Term) and terms[-1].fallible and not weights[name]:
@@ -126,7 +131,8 @@ def apply(
 ) -> list[Episode]:
     """The episodes with the rewards of all terms.
 
-    Each term is called once, with all episodes. It replaces earlier scores of its name.
+    Each term is called once, with all episodes. Its values replace all earlier ones under its name NAME and
+    under NAME/..., on the answers of the learning seat.
 
     Args:
         learner: normalises rewards, places them on tokens and adds the rewards of potentials; without it,
@@ -147,17 +153,11 @@ def apply(
             )
     own = [rows[done[i].row] for i in answered]
     for term in terms:
-        if isinstance(term, TokenTerm):
-            done = [_with_tokens(term, episode) for episode in done]
-        elif not term.counting.potential:
-            count = _by_turn if traits(term.metric).reads == "turn" else _counted
-            scored = count(term, [done[i] for i in answered], own, learner)
-            for i, episode in zip(answered, scored, strict=True):
-                done[i] = episode
-        elif learner is not None:
-            shaped = _shaped(term, [done[i] for i in answered], own, learner)
-            for i, episode in zip(answered, shaped, strict=True):
-                done[i] = episode
+        if learner is None and isinstance(term, Term) and term.counting.potential:
+            continue
+        values = _values(term, [done[i] for i in answered], own, learner)
+        for i, new in zip(answered, values, strict=True):
+            done[i] = _with_values(term.name, done[i], new)
     return done
 
 
@@ -180,12 +180,7 @@ def samples_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
 
 def turns_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
     """What a metric that reads turns scores: all answers of the episodes, one after another."""
-    places = [
-        (i, at)
-        for i, episode in enumerate(episodes)
-        for at, turn in enumerate(episode.turns)
-        if turn.seat == episode.learning
-    ]
+    places = [(i, at) for i, episode in enumerate(episodes) for at in _answers(episode)]
     texts = [
         (_prompt(replace(episodes[i], turns=episodes[i].turns[:at])), episodes[i].turns[at].text)
         for i, at in places
@@ -255,16 +250,26 @@ def _weight(value: Any, name: str) -> float:
     return float(value)
 
 
-def _counted(
-    term: Term,
-    episodes: Sequence[Episode],
-    rows: Sequence[Row],
-    learner: Learner | None,
-) -> list[Episode]:
-    """The episodes with the reward of a term. Each episode has an answer."""
+def _values(
+    term: AnyTerm, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner | None
+) -> Sequence[Values | None]:
+    """The values of a term for episodes with an answer; None for one that could not be judged."""
+    if isinstance(term, TokenTerm):
+        return [_of_tokens(term, episode) for episode in episodes]
+    if term.counting.potential and learner:
+        return _of_potential(term, episodes, rows, learner)
+    if traits(term.metric).reads == "turn":
+        return _of_turns(term, episodes, rows)
+    return _of_answers(term, episodes, rows, learner)
+
+
+def _of_answers(
+    term: Term, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner | None
+) -> list[Values | None]:
+    """The reward of each last answer, or its rewards per token."""
     texts = [episode_texts(episode) for episode in episodes]
     columns, unjudged = term.scores(_samples(texts, rows, episodes))
-    scores = columns.pop("")
+    scores = columns[""]
     reward_of = learner.fit(term, scores) if learner else term.counting.clipped
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
@@ -280,76 +285,97 @@ def _counted(
     beginnings = [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes]
     scored, failed = term.scores(_samples(beginnings, [rows[i] for i, _ in prefixes]))
     parts, unjudged = iter(scored[""]), unjudged | {prefixes[i][0] for i in failed}
-    done = []
-    for i, (episode, score, own_ends, own_cuts) in enumerate(zip(episodes, scores, ends, cuts, strict=True)):
+    done: list[Values | None] = []
+    for i, (score, own_ends, own_cuts) in enumerate(zip(scores, ends, cuts, strict=True)):
         reward = reward_of(score)
         part_rewards = [reward_of(next(parts)) for _ in own_cuts]
-        per_token = (
-            placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else None
+        value = (
+            placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else reward
         )
-        own_parts = {suffix: None if i in unjudged else column[i] for suffix, column in columns.items()}
-        if i in unjudged:
-            score = reward = per_token = None
-        episode = _marked(term.name, episode, i in unjudged)
-        done.append(_with_score(term, score, reward, per_token, episode, own_parts))
+        last = _answers(episodes[i])[-1]
+        done.append(None if i in unjudged else {last: _by_suffix(term, columns, i, value)})
     return done
 
 
-def _by_turn(
-    term: Term, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner | None
-) -> list[Episode]:
-    """The episodes with the reward of a term that scores each answer, on that answer."""
+def _of_turns(term: Term, episodes: Sequence[Episode], rows: Sequence[Row]) -> list[Values | None]:
+    """The reward of each answer."""
     columns, failed = term.scores(turns_of(episodes, rows))
-    owners = [number for number, episode in enumerate(episodes) for _ in episode.answers()]
-    unjudged = {owners[i] for i in failed}
-    names = tuple(term.name + suffix for suffix in (*columns, RAW))
+    rewards = [term.counting.clipped(score) for score in columns[""]]
     place = count()
-
-    def scored(turn: Turn) -> Turn:
-        i = next(place)
-        values = {suffix: None if owners[i] in unjudged else column[i] for suffix, column in columns.items()}
-        if term.counting.changes:
-            values |= {"": term.counting.clipped(values[""]), RAW: values[""]}
-        new = {term.name + suffix: value for suffix, value in values.items() if value is not None}
-        bare = _without(names, turn)
-        return replace(bare, rewards=Record({**bare.rewards, **new}))
-
+    owned = [{at: next(place) for at in _answers(episode)} for episode in episodes]
     return [
-        replace(
-            _marked(term.name, episode, number in unjudged),
-            turns=tuple(scored(turn) if turn.seat == episode.learning else turn for turn in episode.turns),
-        )
-        for number, episode in enumerate(episodes)
+        None
+        if failed.intersection(own.values())
+        else {at: _by_suffix(term, columns, i, rewards[i]) for at, i in own.items()}
+        for own in owned
     ]
 
 
-def _shaped(
-    term: Term,
-    episodes: Sequence[Episode],
-    rows: Sequence[Row],
-    learner: Learner,
-) -> list[Episode]:
-    """The episodes with the rewards of a potential. Each episode has an answer."""
+def _of_potential(
+    term: Term, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner
+) -> list[Values | None]:
+    """The rewards of a potential, and the raw score of each last answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    columns, failed = term.scores(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
+    scored, failed = term.scores(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
-    for (i, sample), score in zip(samples, columns[""], strict=True):
+    for (i, sample), score in zip(samples, scored[""], strict=True):
         potentials[i][sample] = term.counting.clipped(score)
-    done = []
-    whole, unjudged = term.scores(samples_of(episodes, rows))
+    columns, unjudged = term.scores(samples_of(episodes, rows))
     unjudged |= {samples[i][0] for i in failed}
-    for i, (episode, own, phi, score) in enumerate(zip(episodes, steps, potentials, whole[""], strict=True)):
-        episode = _marked(term.name, episode, i in unjudged)
-        bare = _with_score(term, None if i in unjudged else score, None, None, episode)
-        done.append(bare if i in unjudged else shaping.shaped(term.name, bare, own, phi, learner))
+    done: list[Values | None] = []
+    for i, (episode, own, phi) in enumerate(zip(episodes, steps, potentials, strict=True)):
+        values: Values = {_answers(episode)[-1]: _by_suffix(term, columns, i, None)}
+        for at, reward in shaping.rewards(episode, own, phi, learner).items():
+            values[at] = {**values.get(at, {}), "": reward}
+        done.append(None if i in unjudged else values)
     return done
 
 
-def _marked(name: str, episode: Episode, unjudged: bool) -> Episode:
-    """The episode with the term among its unjudged rewards, or without it."""
-    names = tuple(other for other in episode.unjudged if other != name) + (name,) * unjudged
-    return episode if names == episode.unjudged else replace(episode, unjudged=names)
+def _of_tokens(term: TokenTerm, episode: Episode) -> Values:
+    """The scores per token of each answer that has tokens."""
+    turns = episode.turns
+    return {
+        at: {"": term.score(episode, turns[at])} for at in _answers(episode) if turns[at].tokens is not None
+    }
+
+
+def _by_suffix(term: Term, columns: Mapping[str, Scores], i: int, reward: Value) -> dict[str, Value]:
+    """The reward of a sample, the parts of its score, and its raw score if the reward may differ from it."""
+    parts = {suffix: column[i] for suffix, column in columns.items() if suffix}
+    return {**parts, "": reward, **({RAW: columns[""][i]} if term.counting.changes else {})}
+
+
+def _with_values(name: str, episode: Episode, values: Values | None) -> Episode:
+    """The episode with these values of a term, in place of all earlier ones under NAME and NAME/..."""
+    turns = [_without(name, turn) if turn.seat == episode.learning else turn for turn in episode.turns]
+    for at, own in (values or {}).items():
+        new = {name + suffix: value for suffix, value in own.items() if value is not None}
+        tokens = {key: value for key, value in new.items() if isinstance(value, tuple)}
+        numbers = {key: value for key, value in new.items() if key not in tokens}
+        turns[at] = replace(
+            turns[at],
+            rewards=Record({**turns[at].rewards, **numbers}),
+            token_rewards=Record({**turns[at].token_rewards, **tokens}),
+        )
+    unjudged = tuple(other for other in episode.unjudged if other != name) + (name,) * (values is None)
+    return replace(episode, turns=tuple(turns), unjudged=unjudged)
+
+
+def _without(name: str, turn: Turn) -> Turn:
+    old = [key for key in (*turn.rewards, *turn.token_rewards) if f"{key}/".startswith(f"{name}/")]
+    if not old:
+        return turn
+    rewards, tokens = (
+        Record({key: value for key, value in record.items() if key not in old})
+        for record in (turn.rewards, turn.token_rewards)
+    )
+    return replace(turn, rewards=rewards, token_rewards=tokens)
+
+
+def _answers(episode: Episode) -> list[int]:
+    """The numbers of the answers among the turns."""
+    return [at for at, turn in enumerate(episode.turns) if turn.seat == episode.learning]
 
 
 def _samples(
@@ -358,48 +384,3 @@ def _samples(
     """Samples of pairs (prompt, prediction)."""
     references = [references_of(row) for row in rows]
     return Samples([text for _, text in texts], references, [prompt for prompt, _ in texts], rows, episodes)
-
-
-def _with_score(
-    term: Term,
-    score: float | None,
-    reward: float | None,
-    per_token: tuple[float, ...] | None,
-    episode: Episode,
-    parts: Mapping[str, float | None] = EMPTY,
-) -> Episode:
-    """Replace the values under the term's names.
-
-    The reward goes on the last answer or on its tokens, the raw score on that answer.
-    """
-    names = (term.name, term.name + RAW, *(term.name + suffix for suffix in parts))
-    turns = [_without(names, turn) if turn.seat == episode.learning else turn for turn in episode.turns]
-    last = max(i for i, turn in enumerate(turns) if turn.seat == episode.learning)
-    new = {term.name + suffix: value for suffix, value in parts.items() if value is not None}
-    if reward is not None and per_token is None:
-        new[term.name] = reward
-    if score is not None and term.counting.changes:
-        new[term.name + RAW] = score
-    turn = turns[last]
-    tokens = turn.token_rewards if per_token is None else turn.token_rewards.with_(**{term.name: per_token})
-    turns[last] = replace(turn, rewards=Record({**turn.rewards, **new}), token_rewards=tokens)
-    return replace(episode, turns=tuple(turns))
-
-
-def _without(names: tuple[str, ...], turn: Turn) -> Turn:
-    if not any(name in turn.rewards or name in turn.token_rewards for name in names):
-        return turn
-    rewards, tokens = (
-        Record({name: value for name, value in record.items() if name not in names})
-        for record in (turn.rewards, turn.token_rewards)
-    )
-    return replace(turn, rewards=rewards, token_rewards=tokens)
-
-
-def _with_tokens(term: TokenTerm, episode: Episode) -> Episode:
-    def scored(turn: Turn) -> Turn:
-        if turn.seat != episode.learning or turn.tokens is None:
-            return turn
-        return replace(turn, token_rewards=turn.token_rewards.with_(**{term.name: term.score(episode, turn)}))
-
-    return replace(episode, turns=tuple(scored(turn) for turn in episode.turns))

@@ -27,10 +27,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loquent.core.episode import Episode, Turn
-from loquent.core.values import Record
 from loquent.rewards.learner import Learner
 from loquent.rewards.placement import sentence_ends
 
@@ -60,7 +59,7 @@ def steps_of(episode: Episode, place: str, learner: Learner) -> list[Steps]:
 
 
 def samples(steps: Sequence[Steps]) -> list[tuple[str, str]]:
-    """The distinct (prompt, text) pairs whose scores `shaped` needs."""
+    """The distinct (prompt, text) pairs whose scores `rewards` needs."""
     if not steps:
         return []
     parts = [
@@ -72,20 +71,17 @@ def samples(steps: Sequence[Steps]) -> list[tuple[str, str]]:
     return list(dict.fromkeys([(steps[0].prompt, ""), *parts]))
 
 
-def shaped(
-    name: str,
+def rewards(
     episode: Episode,
     steps: Sequence[Steps],
     scores: dict[tuple[str, str], float | None],
     learner: Learner,
-) -> Episode:
-    """The episode with F of each step under `name`: per token where an answer has tokens, else per turn."""
-    turns = list(episode.turns)
-    if not steps:
-        return episode
-    phi = scores[steps[0].prompt, ""] or 0.0
+) -> dict[int, float | tuple[float, ...]]:
+    """F of each step by the number of the turn: per token where an answer has tokens, else one number."""
+    found: dict[int, float | tuple[float, ...]] = {}
+    phi = scores[steps[0].prompt, ""] or 0.0 if steps else 0.0
     for answer in steps:
-        rewards = []
+        gains = []
         for i, length in enumerate(answer.lengths):
             last = i == len(answer.lengths) - 1
             after = scores[answer.prompt, answer.text[:length]] if length else None
@@ -93,10 +89,10 @@ def shaped(
             if last and answer is steps[-1] and not episode.bootstraps:
                 after = 0.0
             factor = learner.gamma if last or learner.discount == "token" else 1.0
-            rewards.append(factor * after - phi)
+            gains.append(factor * after - phi)
             phi = after
-        turns[answer.number] = _with(name, turns[answer.number], rewards)
-    return replace(episode, turns=tuple(turns))
+        found[answer.number] = gains[0] if episode.turns[answer.number].tokens is None else tuple(gains)
+    return found
 
 
 def _lengths(turn: Turn, place: str, learner: Learner) -> tuple[int, ...]:
@@ -114,9 +110,3 @@ def _lengths(turn: Turn, place: str, learner: Learner) -> tuple[int, ...]:
         borders = [0, *sentence_ends(turn.text)]
         ends = [borders[bisect_right(borders, end) - 1] for end in ends]
     return (*ends[:-1], length)
-
-
-def _with(name: str, turn: Turn, rewards: Sequence[float]) -> Turn:
-    if turn.tokens is None:
-        return replace(turn, rewards=Record({**turn.rewards, name: rewards[0]}))
-    return replace(turn, token_rewards=Record({**turn.token_rewards, name: tuple(rewards)}))

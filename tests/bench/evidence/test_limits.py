@@ -1,6 +1,7 @@
 """Intervals of columns with a known range end at it."""
 
 import math
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.rows import row
 from loquent.bench.schema.suite_schema import Column, Entry
+from loquent.core import registry
 from loquent.core.metric import EVERYTHING, SHARES
 from loquent.report.ranges import cut, limits
 from loquent.statistics.intervals import interval
@@ -32,7 +34,12 @@ def recorded(low, high, **content):
         ("kl/reference", (0.0, math.inf)),
         ("evaluation/kl", (0.0, math.inf)),
         ("evaluation/return", EVERYTHING),
-        ("evaluation/judge/positive", EVERYTHING),  # no name is a range
+        ("evaluation/judge/positive", SHARES),  # as the registered metric declares it, before a run ends
+        ("evaluation/sentiment", SHARES),
+        ("evaluation/ter", (0.0, math.inf)),
+        ("evaluation/ranking/branching", SHARES),
+        ("evaluation/mine/sentiment", EVERYTHING),
+        ("rollout/sentiment", EVERYTHING),
         ("evaluation/score/token_f1", EVERYTHING),
     ],
 )
@@ -55,6 +62,23 @@ def test_the_range_of_a_key_by_its_meaning(key, ends):
 def test_the_range_that_the_evaluations_recorded(evaluations, ends):
     assert limits("evaluation/score/f1", [0.5], evaluations) == ends
     assert limits("rollout/score/f1", [0.5], evaluations) == EVERYTHING
+
+
+def test_an_evaluation_without_ranges_has_those_that_the_metrics_declare():
+    earlier, now = evaluation(key="ter"), evaluation(key="ter", ranges={})
+    assert limits("evaluation/ter", [0.5], [earlier]) == (0.0, math.inf)
+    assert limits("evaluation/ter", [0.5], [earlier, now]) == EVERYTHING, "now another metric has the name"
+    assert limits("evaluation/kl", [0.5], [evaluation(key="kl", ranges={})]) == (0.0, math.inf)
+    assert limits("evaluation/sentiment", [0.5, 1.5]) == EVERYTHING
+
+
+def test_no_code_that_a_key_names_is_imported_and_a_broken_package_ends_no_report(tmp_path, monkeypatch):
+    (tmp_path / "own_boom.py").write_text("raise SystemError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert limits("evaluation/own_boom:Metric", [0.5]) == EVERYTHING
+    assert "own_boom" not in sys.modules
+    monkeypatch.setitem(registry._names["metric"], "broken", "own_boom:Metric")
+    assert limits("evaluation/broken", [0.5]) == EVERYTHING
 
 
 def test_a_value_outside_shows_another_metric():

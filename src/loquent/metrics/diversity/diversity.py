@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import SHARES, Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
+from loquent.core.values import Record
 from loquent.metrics.text import without_punctuation, words
 
 Gram = tuple[str, ...]
@@ -49,6 +50,7 @@ class Diversity:
     name: ClassVar[str] = "diversity"
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = None
+    ranges: ClassVar[Record] = Record({"diversity/distinct": SHARES, "diversity/msttr": SHARES})
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -59,12 +61,6 @@ class Diversity:
         lengths = [f"{name}_length" for name in ("total", "mean", "std", "median", "min", "max")]
         names = [f"msttr-{self.window}", *grams, *conditional, *lengths]
         return tuple(f"diversity/{name}{variant}" for variant in ("", "-nopunct") for name in names)
-
-    @property
-    def ranges(self) -> dict[str, Range]:
-        """The shares among its keys."""
-        shares = tuple(f"diversity/{name}" for name in ("distinct", "msttr"))
-        return {key: SHARES for key in self.keys if key.startswith(shares)}
 
     @property
     def corpus_only(self) -> tuple[str, ...]:

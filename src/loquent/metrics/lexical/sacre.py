@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,7 +69,7 @@ Count = Callable[[Any, str, Sequence[str]], list[float]]
 
 @dataclass(frozen=True, eq=False)
 class Sacre:
-    """A metric of sacrebleu.
+    """A metric of sacrebleu that is a share.
 
     `make()` returns sacrebleu's metric for the corpus, and `make_single()` the one for samples if it differs.
     """
@@ -78,21 +78,14 @@ class Sacre:
     make: Callable[[], Any]
     count: Count
     make_single: Callable[[], Any] | None = None
-    higher_is_better: bool | None = True
-    inverted: bool = False  # return 1 - score
-    version: int = 1
+    higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
+    version: ClassVar[int] = 1
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The only key of this metric: its name."""
         return (self.name,)
-
-    @property
-    def range(self) -> Range:
-        """Shares; an edit rate can exceed 1."""
-        if self.inverted:
-            return -math.inf, 1.0
-        return SHARES if self.higher_is_better else (0.0, math.inf)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the corpus and each sample with references."""
@@ -129,10 +122,26 @@ class Sacre:
         return corpus, self.make_single() if self.make_single else corpus
 
     def _scaled(self, score: float) -> float:
-        if self.inverted:
-            return 1 - score / 100
-        # an exponential of logarithms can exceed 1 by rounding; TER can exceed 1 by its definition
-        return min(1.0, score / 100) if self.higher_is_better else score / 100
+        return min(1.0, score / 100)  # an exponential of logarithms can exceed 1 by rounding
+
+
+class Ter(Sacre):
+    """The edit rate, which can exceed 1."""
+
+    higher_is_better = False
+    range = (0.0, math.inf)
+
+    def _scaled(self, score: float) -> float:
+        return score / 100
+
+
+class TerReward(Sacre):
+    """1 - the edit rate."""
+
+    range = (-math.inf, 1.0)
+
+    def _scaled(self, score: float) -> float:
+        return 1 - score / 100
 
 
 @takes(SacrebleuOptions)
@@ -179,21 +188,21 @@ def chrf(context: Context, options: ChrfOptions) -> Sacre:
 
 
 @takes(TerOptions)
-def ter(context: Context, options: TerOptions) -> Sacre:
+def ter(context: Context, options: TerOptions) -> Ter:
     """TER / 100: edits per word of the reference; lower is better. Needs loquent[metrics].
 
     Shifts count as edits. The score can exceed 1.
     """
-    return _ter(options, False)
+    return Ter("ter", _ter(options), count_edits)
 
 
 @takes(TerOptions, "ter")
-def ter_reward(context: Context, options: TerOptions) -> Sacre:
+def ter_reward(context: Context, options: TerOptions) -> TerReward:
     """1 - TER / 100: 1 for the reference itself, below 0 for much longer texts. Needs loquent[metrics]."""
-    return _ter(options, True)
+    return TerReward("ter", _ter(options), count_edits)
 
 
-def _ter(options: TerOptions, inverted: bool) -> Sacre:
+def _ter(options: TerOptions) -> Callable[[], Any]:
     library = _library("ter")
 
     def make() -> Any:
@@ -203,7 +212,7 @@ def _ter(options: TerOptions, inverted: bool) -> Sacre:
             no_punct=not options.punctuation,
         )
 
-    return Sacre("ter", make, count_edits, higher_is_better=inverted, inverted=inverted)
+    return make
 
 
 def _tally(counts: Sequence[list[float] | None]) -> Tally:
