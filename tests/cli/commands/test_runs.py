@@ -1,8 +1,10 @@
 """The commands of a run, from training to export, on a model small enough to train in a second."""
 
 import json
+import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -94,8 +96,6 @@ def test_a_folder_that_holds_a_run_is_refused(runs, capsys):
 
 
 def test_resume_makes_the_run_it_would_have_been(runs, tmp_path, capsys):
-    import shutil
-
     whole, cut = runs / "ppo", tmp_path / "cut"
     shutil.copytree(whole, cut)
     shutil.rmtree(cut / "checkpoints" / "update-2")
@@ -179,8 +179,6 @@ def test_generate_draws_with_the_mask_that_evaluation_draws_with(runs, tmp_path,
 
 
 def test_a_run_acts_when_its_reference_is_gone(runs, tmp_path, capsys):
-    import shutil
-
     reference, out = tmp_path / "reference", tmp_path / "run"
     shutil.copytree(runs / "base", reference)
     start = [f"model.path={runs / 'base'}", f"model.reference={reference}", "training.updates=1"]
@@ -519,3 +517,34 @@ def test_quickstart_takes_any_folder_any_processes_and_settings_of_the_zero_shot
     one, other = tables.values()
     assert other.pop("zero-shot")["words"] <= 1 < one.pop("zero-shot")["words"]
     assert one == other, "neither another stage's settings nor the number of processes change a number"
+
+
+def test_compare_judges_models_by_the_rewards_of_a_run(runs, tmp_path, capsys):
+    """An export plays as its run does, a base model in the run's format and decoding, each once."""
+    policy, checkpoint = runs / "base/checkpoints/update-2/policy", runs / "ppo/checkpoints/update-1"
+    plain, exported, page = (str(tmp_path / name) for name in ("plain", "exported", "page.html"))
+    shutil.copytree(policy, plain)
+    assert cli.main(["export", str(runs / "ppo"), exported]) == 0
+    players = [str(runs / "ppo"), exported, plain, str(checkpoint), "random"]
+    assert cli.main(["compare", *players, "--episodes", "6", "--out", page, "--json"]) == 0
+    found = last_line(capsys)
+    assert list(found["players"]) == players
+    assert cli.main(["evaluate", players[0], "--episodes", "6", "--json"]) == 0
+    alone = last_line(capsys)
+    assert found["players"][players[0]]["values"] == alone["values"]
+    differences = {(one["player"], one["key"]): one["difference"]["mean"] for one in found["differences"]}
+    assert {value for (player, _), value in differences.items() if player == exported} == {0.0}
+    assert differences[plain, "perplexity"] != 0 != differences[str(checkpoint), "perplexity"]
+    assert len({own["decoding"] for label, own in found["players"].items() if label != "random"}) == 1
+    assert ("random", "perplexity") not in differences
+    assert any("random has no perplexity" in note for note in found["notes"])
+    assert "Answers side by side" in Path(page).read_text("utf-8")
+
+
+def test_compare_decodes_all_models_as_it_is_told(runs, capsys):
+    players = [str(runs / "ppo"), str(runs / "base")]
+    assert cli.main(["compare", *players, "evaluation.method=greedy", "--episodes", "2", "--json"]) == 0
+    found = last_line(capsys)
+    assert {own["decoding"] for own in found["players"].values()} == {"greedy"}
+    assert cli.main(["compare", *players, "training.seed=1"]) == 2
+    assert "settings of evaluation, metrics, rewards, task can" in capsys.readouterr().err
