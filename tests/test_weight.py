@@ -20,8 +20,8 @@ LIMITS = {
     "adapters": 1_173,
     "agents": 896,
     "algorithms": 4_749,
-    "bench": 6_084,
-    "cli": 3_485,
+    "bench": 6_085,
+    "cli": 3_580,
     "core": 3_775,
     "corpora": 1_646,
     "data": 3_312,
@@ -34,7 +34,7 @@ LIMITS = {
     "rewards": 1_130,
     "statistics": 1_018,
     "tasks": 12_849,
-    "training": 4_175,
+    "training": 4_184,
 }
 NO_CODE = {
     tokenize.COMMENT,

@@ -1,5 +1,6 @@
 """The commands of a run, from training to export, on a model small enough to train in a second."""
 
+import io
 import json
 import shutil
 import time
@@ -11,7 +12,11 @@ import pytest
 from loquent.bench import suite
 from loquent.cli import main as cli
 from loquent.core import episode
+from loquent.core.agent import Question
+from loquent.core.episode import TASK, Turn
 from loquent.core.rollout.loop import games, play
+from loquent.core.seeding import Key
+from loquent.core.task import Observation
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
 from loquent.training.evaluate import held_out
@@ -548,3 +553,47 @@ def test_compare_decodes_all_models_as_it_is_told(runs, capsys):
     assert {own["decoding"] for own in found["players"].values()} == {"greedy"}
     assert cli.main(["compare", *players, "training.seed=1"]) == 2
     assert "settings of evaluation, metrics, rewards, task can" in capsys.readouterr().err
+
+
+def chat(words, typed, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert cli.main(["chat", *words, "--max-new-tokens", "6", "--json"]) == 0
+    said = capsys.readouterr().out
+    return said, json.loads(said.splitlines()[-1])["models"]
+
+
+def test_chat_remembers_turns_and_takes_them_back(runs, monkeypatch, capsys):
+    """The second answer is that of a question with both turns, the first with the tokens that were drawn."""
+    who, agent = str(runs / "ppo"), load_run(runs / "ppo").agent(max_new_tokens=6)
+    typed = "the film was\n/undo\n/undo\nit was\nand then\x1b[31m\n/nothing\n"
+    said, [found] = chat([who, "--system", "be kind"], typed, monkeypatch, capsys)
+    assert "there is no turn to take back" in said
+    assert "/nothing is no command" in said
+    assert "\x1b" not in said
+    turns = []
+    for number, text in ((1, "it was"), (2, "and then\x1b[31m")):
+        turns.append(Turn(TASK, text, to="agent"))
+        key = Key(0, ("chat", number))
+        [answer] = agent.answer([Question(who, tuple(turns), Observation(text), key, "be kind")])
+        turns.append(Turn("agent", answer.text, stopped=answer.stopped, tokens=answer.tokens))
+    assert [message["content"] for message in found["messages"]] == [turn.text for turn in turns]
+    assert found["system"] == "be kind"
+
+
+def test_chat_puts_two_checkpoints_side_by_side(runs, monkeypatch, capsys):
+    whos = [str(runs / "base"), str(runs / "ppo/checkpoints/update-1")]
+    said, found = chat(whos, "the film was\n/system be kind\nit was\n/quit\nmore\n", monkeypatch, capsys)
+    assert [said.count(f"{who}> ") for who in whos] == [2, 2]
+    assert [own["system"] for own in found] == ["be kind"] * 2
+    assert {own["messages"][0]["content"] for own in found} == {"it was"}
+    assert [len(own["messages"]) for own in found] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("whos", "said"),
+    [(["base", "base"], "named twice"), (["base", "ppo", "x"], "3 models"), (["x"], "x: no tokenizer")],
+)
+def test_chat_refuses_what_it_cannot_talk_with(whos, said, runs, monkeypatch, capsys):
+    monkeypatch.chdir(runs)
+    assert cli.main(["chat", *whos]) == 2
+    assert said in capsys.readouterr().err

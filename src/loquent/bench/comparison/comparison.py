@@ -89,9 +89,10 @@ class Comparison:
             final_evaluation.decoding_note((label, own.decoding) for label, own in self.evaluations.items()),
         ]
         if self.contrasts:
+            number_of_tests = texts.tests_text(self.tests)
             lines.append(
                 "A difference is that of the later player from the first, paired by row, with its 95 % "
-                f"interval. Holm's method corrects the p-values of {texts.tests_text(self.tests)} together. Verdicts "
+                f"interval. Holm's method corrects the p-values of {number_of_tests} together. Verdicts "
                 "are about these policies on such rows, not about the methods that trained them."
             )
         return [*filter(None, lines), *(f"Note: {note}" for note in self.notes)]
