@@ -88,7 +88,7 @@ def _sides(options: Options) -> list[Side]:
         raise BadSetting(f"{len(options.models)} models are named; name one, or {MOST} to talk side by side")
     if len(set(options.models)) < len(options.models):
         raise BadSetting(f"{options.models[0]} is named twice; name two different models")
-    limit = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
+    limit: dict[str, Any] = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
     sides = []
     for name in options.models:
         agent, language = by_name.model(name, allow_imports=options.allow_imports, **limit)

@@ -36,7 +36,7 @@ class Options(Seeded, Importing):
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Print each prompt with the texts that follow it, and return them."""
-    limit = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
+    limit: dict[str, Any] = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
     agent, _ = by_name.model(options.model, allow_imports=options.allow_imports, **limit)
     episodes = _continue(agent, options) if options.prompt else _play(agent, options)
     print(
