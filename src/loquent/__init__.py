@@ -12,7 +12,7 @@ from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
-from loquent.face import check, evaluate, load_run, play, task, train
+from loquent.face import check, compare, evaluate, load_run, play, task, train
 from loquent.files.machine.version import __version__
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "Turn",
     "__version__",
     "check",
+    "compare",
     "evaluate",
     "load_run",
     "play",

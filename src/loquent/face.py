@@ -1,4 +1,5 @@
-"""The public functions of the package: `task`, `play`, `train`, `evaluate`, `check`, `load_run`.
+"""The public functions of the package: `task`, `play`, `train`, `evaluate`, `compare`, `check`,
+`load_run`.
 
 Heavy libraries such as torch are imported when a function needs them, not before.
 """
@@ -15,6 +16,7 @@ from loquent.core.task import Task
 from loquent.errors import naming_extras, require
 
 if TYPE_CHECKING:
+    from loquent.bench.comparison.comparison import Comparison
     from loquent.training.evaluate import Evaluation
     from loquent.training.run import Run
 
@@ -162,6 +164,47 @@ def evaluate(
         require(run, Run, "run", "a run, or the path of the folder of a run; an agent needs task=TASK")
     loaded = run if isinstance(run, Run) else load_run(cast(str | Path, run), allow_imports=allow_imports)
     return loaded.evaluate(split=split, episodes=episodes, seed=seed)
+
+
+@naming_extras("loquent.compare")
+def compare(
+    *players: str | Path | Run | Agent,
+    recipe: str | Path | None = None,
+    overrides: Sequence[str] = (),
+    split: str = "test",
+    episodes: int = 200,
+    seed: int = 0,
+    allow_imports: bool = False,
+) -> Comparison:
+    """Compare players on the same rows of a recipe: its task, rewards and metrics, like `loquent compare`.
+
+    >>> loquent.compare("random", "expert", recipe="wordle_ppo", episodes=4).tests
+    3
+
+    Args:
+        players: runs, the folders of runs, checkpoints or models, agents, or names of these. The others are
+            compared with the first.
+        recipe: the name of a recipe, a YAML file, or a run. By default that of the first run.
+        overrides: `key.path=value` for the sections `evaluation`, `metrics`, `rewards` and `task`.
+        episodes: the number of episodes of each player.
+        seed: the seed of all random streams.
+        allow_imports: as for `load_run`.
+
+    Raises:
+        BadSetting: there is no recipe, or a setting is refused. UnknownName: there is no such agent.
+    """
+    from loquent.bench.comparison.contrasts import compare as run
+
+    require(recipe, str | Path | None, "recipe", "the name of a recipe, or the path of a YAML file or a run")
+    return run(
+        *players,
+        recipe=None if recipe is None else str(recipe),
+        overrides=overrides,
+        split=split,
+        episodes=episodes,
+        seed=seed,
+        allow_imports=allow_imports,
+    )
 
 
 @naming_extras("loquent.check")

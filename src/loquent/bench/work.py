@@ -22,18 +22,15 @@ from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Job
 from loquent.bench.schema.sets import SetJob
 from loquent.core.agent import make as make_agent
-from loquent.core.metric import Context
 from loquent.core.values import EMPTY, frozen, plain
 from loquent.errors import BadCheckpoint, LoquentError, NotTrusted
 from loquent.files import atomic, manifest
 from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
-from loquent.rewards import compose
 from loquent.training import recipes
-from loquent.training.evaluate import Evaluation, evaluate_agent
+from loquent.training.evaluate import evaluate_by
 from loquent.training.identity import all_settings, differences
-from loquent.training.metrics import build_metrics
 from loquent.training.recipes import Recipe
 from loquent.training.run import load_run
 from loquent.training.start import make_task
@@ -189,17 +186,13 @@ def _same(folder: Path, recipe: Recipe) -> bool:
 def _play(job: Job) -> dict[str, Any]:
     """Evaluate the job's agent, without training, on the recipe's evaluation."""
     settings, task = job.recipe.training, make_task(job.recipe)
-    context = Context(task=task)
-    terms, weights = compose.build(job.recipe.rewards, context)
-    evaluation: Evaluation = evaluate_agent(
+    evaluation = evaluate_by(
+        job.recipe,
         task,
         make_agent(job.agent, task),
         split=settings.final_split,
         episodes=settings.final_episodes,
         seed=settings.seed,
-        metrics=build_metrics(job.recipe.metrics, context),
-        terms=terms,
-        weights=weights,
     )
     content = {"agent": plain(job.agent), **evaluation.as_json()}
     RunFolder(job.folder).write_evaluation(content, evaluation.episodes, evaluation.samples)

@@ -26,12 +26,12 @@ def write_report(paths: Sequence[str | Path], out: str | Path) -> Path:
         BadCheckpoint: a folder holds no run.
         BadSetting: `out` is a folder.
     """
-    target = _file(out)
+    target = check_file(out)
     atomic.write_text(target, html(read(paths)))
     return target
 
 
-def _file(out: str | Path) -> Path:
+def check_file(out: str | Path) -> Path:
     """The path of a page; BadSetting if it is no path, or a folder."""
     require(out, str | Path, "path", "the path of a file")
     if Path(out).is_dir():
@@ -86,7 +86,7 @@ class Plot:
 
     def save(self, path: str | Path) -> Path:
         """Write the page and return its path; BadSetting if it is no path, or a folder."""
-        target = _file(path)
+        target = check_file(path)
         atomic.write_text(target, self.html())
         return target
 

@@ -55,13 +55,13 @@ def over_runs(groups: Sequence[Group]) -> list[Block]:
     """
     by_task: dict[str, Columns] = {}
     for i, group in enumerate(groups):
-        episodes = _by_row(group.runs[0].final_episodes)
+        episodes = by_row(group.runs[0].final_episodes)
         if episodes:
             by_task.setdefault(next(iter(episodes.values())).task, {})[group.label] = (i, episodes)
     return [
         block
         for task, columns in by_task.items()
-        for block in (*([Heading(task, 3)] if len(by_task) > 1 else []), *_side_by_side(columns))
+        for block in (*([Heading(task, 3)] if len(by_task) > 1 else []), *side_by_side(columns))
     ]
 
 
@@ -79,21 +79,22 @@ def over_updates(number: int, group: Group) -> list[Block]:
     updates = list(paths)
     chosen = sorted({updates[round(i * (len(updates) - 1) / (STAGES - 1))] for i in range(STAGES)})
     columns: Columns = {
-        f"update {update}": (number, _by_row(run.episodes(paths[update]))) for update in chosen
+        f"update {update}": (number, by_row(run.episodes(paths[update]))) for update in chosen
     }
-    return _side_by_side(columns)
+    return side_by_side(columns)
 
 
-def _by_row(episodes: Sequence[Episode]) -> dict[tuple[str, int], Episode]:
+def by_row(episodes: Sequence[Episode]) -> dict[tuple[str, int], Episode]:
+    """The episodes by row and number."""
     return {(episode.row, episode.number): episode for episode in episodes}
 
 
-def _side_by_side(columns: Columns) -> list[Block]:
-    """One sample per row with the answer of each column."""
+def side_by_side(columns: Columns, most: int = ROWS) -> list[Block]:
+    """One sample per row with the answer of each column, for the first `most` rows that all columns have."""
     if not columns:
         return []
     first = next(iter(columns.values()))[1]
-    shared = [key for key in first if all(key in episodes for _, episodes in columns.values())][:ROWS]
+    shared = [key for key in first if all(key in episodes for _, episodes in columns.values())][:most]
     if not shared:
         return [Text(f"No row occurs in all of these runs or evaluations: {', '.join(columns)}.")]
     return [

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from loquent.core import episode, registry
 from loquent.core.agent import make
-from loquent.core.options import COMMAND_LINE, Node, fill, parse
+from loquent.core.options import COMMAND_LINE, Node, fill, from_values, parse
 from loquent.core.task import Task
 from loquent.errors import BadSetting
 from loquent.files import names
 from loquent.files.run_folder import RunFolder
+from loquent.models.decoding_settings import Decoding
+from loquent.training.policies import policy_folder
 
 AGENT = "agent."  # the prefix of an agent's option on a command line
 NEEDS_TASK = "--task TASK"
@@ -77,7 +80,7 @@ def agent(
             what = f"{options[0]}: {name} is a folder or a file, which has no options"
             raise BadSetting(f"{what}; leave the option out")
         if path.is_dir():
-            return _model(path, allow_imports)
+            return model(name, allow_imports=allow_imports)[0]
         return registry.find("agent", "replay")(tuple(episode.read(path)))
     return make(
         name, played, {key: node.plain() for key, node in parsed(options, prefix).items()}, COMMAND_LINE
@@ -126,15 +129,28 @@ def parsed(options: Sequence[str], prefix: str) -> dict[str, Node]:
     return nodes
 
 
-def _model(folder: Path, allow_imports: bool) -> Any:
-    """The agent of a run, or of a language model in a folder."""
+def model(name: str, *, allow_imports: bool = False, **decoding: Any) -> tuple[Any, Any]:
+    """The agent of a run, of one of its checkpoints, or of a language model, and its language model.
+
+    A run and its checkpoints act as in the run's evaluations; any other model samples.
+
+    Args:
+        name: the folder of a run, of a checkpoint or of a model, or a Hugging Face name.
+        decoding: fields of the decoding settings to replace, such as `max_new_tokens=5`.
+    """
     from loquent.training.run import load_run
 
-    if RunFolder(folder).is_run:
-        return load_run(folder, allow_imports=allow_imports).agent()
+    folder = RunFolder.around(Path(name))
+    if folder is not None:
+        run = load_run(folder.path, allow_imports=allow_imports)
+        recipe = run.recipe
+        evaluation = from_values(Decoding, {**vars(recipe.evaluation), **decoding}, "evaluation")
+        checkpoint = policy_folder(name).parent
+        return run.acting(replace(recipe, evaluation=evaluation), checkpoint)
     from loquent.agents.language_model import LanguageModelAgent
-    from loquent.models.decoding_settings import Decoding
     from loquent.training.start import folder_format, load_language
 
-    language = load_language(str(folder), "auto", "float32")
-    return LanguageModelAgent(language.module, folder_format(folder, language), Decoding(), name=folder.name)
+    language = load_language(name, "auto", "float32")
+    settings = from_values(Decoding, decoding, "evaluation")
+    format = folder_format(name, language)
+    return LanguageModelAgent(language.module, format, settings, name=Path(name).name), language

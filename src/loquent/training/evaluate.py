@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escaped
-from loquent.core.metric import Measured, Metric, Range, Scores, traits
+from loquent.core.metric import Context, Measured, Metric, Range, Scores, traits
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
@@ -27,7 +27,10 @@ from loquent.metrics.scoring import finite
 from loquent.rewards import compose
 from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
-from loquent.training.metrics import ranges, same_key
+from loquent.training.metrics import build_metrics, directions, ranges, same_key
+
+if TYPE_CHECKING:
+    from loquent.training.recipes import Recipe
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +45,7 @@ class Evaluation:
     ranges: by key, the least and the greatest possible value.
     samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
         it does not apply.
+    higher: by key, whether a higher value is better; None for a value without direction.
     """
 
     task: str
@@ -53,6 +57,7 @@ class Evaluation:
     samples: Scores = field(default_factory=dict)
     episodes: tuple[Episode, ...] = ()
     decoding: str = ""
+    higher: dict[str, bool | None] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -140,8 +145,33 @@ def evaluate_agent(
     }
     ends = compose.ranges(terms, weights, task.spec) | ranges(metrics, task.spec, values)
     possible = {key: ends[key] for key in values if key in ends}
+    higher = directions(metrics, weights, values)
     return Evaluation(
-        task.identity, split, len(played), values, errors, possible, samples, tuple(played), decoding
+        task.identity, split, len(played), values, errors, possible, samples, tuple(played), decoding, higher
+    )
+
+
+def evaluate_by(
+    recipe: Recipe,
+    task: Task,
+    agent: Agent,
+    language: Any = None,
+    *,
+    split: str = "test",
+    episodes: int = 200,
+    seed: int = 0,
+) -> Evaluation:
+    """Evaluate any agent on a recipe's task by its rewards and metrics.
+
+    Args:
+        task: the recipe's task, which `training.start.make_task` makes.
+        language: the agent's language model, which some metrics read; None for an agent without one.
+    """
+    context = Context(task=task, model=language)
+    terms, weights = compose.build(recipe.rewards, context)
+    metrics = build_metrics(recipe.metrics, context)
+    return evaluate_agent(
+        task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights
     )
 
 

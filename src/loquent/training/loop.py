@@ -24,7 +24,7 @@ from loquent.files.machine.identity import machine, source_state
 from loquent.rewards.quantities import rewarded
 from loquent.training.evaluate import Evaluation
 from loquent.training.keeping import CheckpointKeeper
-from loquent.training.metrics import directions, owners
+from loquent.training.metrics import owners
 from loquent.training.trainer import Trainer
 
 SHOWN = ("success", "return")  # the values beside the progress bar
@@ -86,7 +86,7 @@ class TrainingLoop:
         content = {
             "checkpoint": chosen.name,
             **evaluation.as_json(),
-            "higher_is_better": directions(trainer.metrics, trainer.weights, evaluation.values),
+            "higher_is_better": evaluation.higher,
             "owners": owners(self.recipe.metrics, trainer.metrics, evaluation.values),
             REWARDED: rewarded(
                 self.recipe.rewards,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from loquent.core import episode, registry
 from loquent.core.agent import Agent
 from loquent.core.episode import Episode
-from loquent.core.metric import Context
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import Task
@@ -25,10 +24,8 @@ from loquent.files.columns import Metrics
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
 from loquent.models.decoding_settings import Decoding
-from loquent.rewards import compose
 from loquent.training import recipes
-from loquent.training.evaluate import Evaluation, evaluate_agent
-from loquent.training.metrics import build_metrics
+from loquent.training.evaluate import Evaluation, evaluate_by
 from loquent.training.recipes import Recipe
 from loquent.training.recipes.overrides import check_list
 
@@ -183,7 +180,7 @@ class Run:
         """
         recipe = self.recipe
         evaluation = from_values(Decoding, {**vars(recipe.evaluation), **decoding}, "evaluation")
-        return self._acting(replace(recipe, evaluation=evaluation))[0]
+        return self.acting(replace(recipe, evaluation=evaluation))[0]
 
     def evaluate(
         self, *, split: str = "test", episodes: int = 200, seed: int = 0, overrides: Sequence[str] = ()
@@ -196,27 +193,28 @@ class Run:
         Raises:
             BadSetting: an override is of another section, or its value is refused.
         """
-        check_list(overrides)
-        for text in overrides:
-            if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
-                raise BadSetting(
-                    f"the override {text!r:.100} cannot change when a run is evaluated; settings of "
-                    f"{', '.join(EVALUATED)} can"
-                )
-        recipe = self.recipe.replace(*overrides)
-        agent, language = self._acting(recipe)
-        return _evaluated(recipe, agent, language, split, episodes, seed)
+        from loquent.training.start import make_task
 
-    def _acting(self, settings: Recipe) -> tuple[Agent, LanguageModel | None]:
-        """The algorithm's agent in the state of the chosen checkpoint, and its language model, if any.
+        recipe = for_evaluation(self.recipe, overrides)
+        agent, language = self.acting(recipe)
+        return evaluate_by(
+            recipe, make_task(recipe), agent, language, split=split, episodes=episodes, seed=seed
+        )
+
+    def acting(self, settings: Recipe, checkpoint_: Path | None = None) -> tuple[Agent, LanguageModel | None]:
+        """The algorithm's agent in the state of a checkpoint, and its language model, if any.
 
         Only learning needs the reference. A copy of the policy replaces it here, so its files may be deleted.
+
+        Args:
+            settings: the recipe of the run; its task and `evaluation` may be changed.
+            checkpoint_: the folder of a checkpoint of the run. By default the best or newest one.
         """
         from loquent.training import checkpoint
         from loquent.training.policies import policy_folder
         from loquent.training.start import make_actor, make_task
 
-        chosen = policy_folder(self.folder).parent
+        chosen = policy_folder(self.folder if checkpoint_ is None else checkpoint_).parent
         state = checkpoint.load(chosen, reference=False)
         update = names.update_of(chosen.name)
         saved_state.count(saved_state.part(state, "counters"), "updates", update, least=update)
@@ -240,18 +238,20 @@ class Run:
         return algorithm.agent(actor, True), actor.language
 
 
-def _evaluated(
-    recipe: Recipe, agent: Agent, language: LanguageModel | None, split: str, episodes: int, seed: int
-) -> Evaluation:
-    from loquent.training.start import make_task
+def for_evaluation(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
+    """The recipe with overrides of the sections that an evaluation may change.
 
-    task = make_task(recipe)
-    context = Context(task=task, model=language)
-    terms, weights = compose.build(recipe.rewards, context)
-    metrics = build_metrics(recipe.metrics, context)
-    return evaluate_agent(
-        task, agent, split=split, episodes=episodes, seed=seed, metrics=metrics, terms=terms, weights=weights
-    )
+    Raises:
+        BadSetting: an override is of another section, or its value is refused.
+    """
+    check_list(overrides)
+    for text in overrides:
+        if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
+            raise BadSetting(
+                f"the override {text!r:.100} cannot change when a run is evaluated; settings of "
+                f"{', '.join(EVALUATED)} can"
+            )
+    return recipe.replace(*overrides)
 
 
 def load_run(folder: str | Path, *, allow_imports: bool = False) -> Run:

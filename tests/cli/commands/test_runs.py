@@ -1,15 +1,22 @@
 """The commands of a run, from training to export, on a model small enough to train in a second."""
 
+import io
 import json
+import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from loquent.bench import suite
 from loquent.cli import main as cli
 from loquent.core import episode
+from loquent.core.agent import Question
+from loquent.core.episode import TASK, Turn
 from loquent.core.rollout.loop import games, play
+from loquent.core.seeding import Key
+from loquent.core.task import Observation
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
 from loquent.training.evaluate import held_out
@@ -94,8 +101,6 @@ def test_a_folder_that_holds_a_run_is_refused(runs, capsys):
 
 
 def test_resume_makes_the_run_it_would_have_been(runs, tmp_path, capsys):
-    import shutil
-
     whole, cut = runs / "ppo", tmp_path / "cut"
     shutil.copytree(whole, cut)
     shutil.rmtree(cut / "checkpoints" / "update-2")
@@ -179,8 +184,6 @@ def test_generate_draws_with_the_mask_that_evaluation_draws_with(runs, tmp_path,
 
 
 def test_a_run_acts_when_its_reference_is_gone(runs, tmp_path, capsys):
-    import shutil
-
     reference, out = tmp_path / "reference", tmp_path / "run"
     shutil.copytree(runs / "base", reference)
     start = [f"model.path={runs / 'base'}", f"model.reference={reference}", "training.updates=1"]
@@ -519,3 +522,78 @@ def test_quickstart_takes_any_folder_any_processes_and_settings_of_the_zero_shot
     one, other = tables.values()
     assert other.pop("zero-shot")["words"] <= 1 < one.pop("zero-shot")["words"]
     assert one == other, "neither another stage's settings nor the number of processes change a number"
+
+
+def test_compare_judges_models_by_the_rewards_of_a_run(runs, tmp_path, capsys):
+    """An export plays as its run does, a base model in the run's format and decoding, each once."""
+    policy, checkpoint = runs / "base/checkpoints/update-2/policy", runs / "ppo/checkpoints/update-1"
+    plain, exported, page = (str(tmp_path / name) for name in ("plain", "exported", "page.html"))
+    shutil.copytree(policy, plain)
+    assert cli.main(["export", str(runs / "ppo"), exported]) == 0
+    players = [str(runs / "ppo"), exported, plain, str(checkpoint), "random"]
+    assert cli.main(["compare", *players, "--episodes", "6", "--out", page, "--json"]) == 0
+    found = last_line(capsys)
+    assert list(found["players"]) == players
+    assert cli.main(["evaluate", players[0], "--episodes", "6", "--json"]) == 0
+    alone = last_line(capsys)
+    assert found["players"][players[0]]["values"] == alone["values"]
+    differences = {(one["player"], one["key"]): one["difference"]["mean"] for one in found["differences"]}
+    assert {value for (player, _), value in differences.items() if player == exported} == {0.0}
+    assert differences[plain, "perplexity"] != 0 != differences[str(checkpoint), "perplexity"]
+    assert len({own["decoding"] for label, own in found["players"].items() if label != "random"}) == 1
+    assert ("random", "perplexity") not in differences
+    assert any("random has no perplexity" in note for note in found["notes"])
+    assert "Answers side by side" in Path(page).read_text("utf-8")
+
+
+def test_compare_decodes_all_models_as_it_is_told(runs, capsys):
+    players = [str(runs / "ppo"), str(runs / "base")]
+    assert cli.main(["compare", *players, "evaluation.method=greedy", "--episodes", "2", "--json"]) == 0
+    found = last_line(capsys)
+    assert {own["decoding"] for own in found["players"].values()} == {"greedy"}
+    assert cli.main(["compare", *players, "training.seed=1"]) == 2
+    assert "settings of evaluation, metrics, rewards, task can" in capsys.readouterr().err
+
+
+def chat(words, typed, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert cli.main(["chat", *words, "--max-new-tokens", "6", "--json"]) == 0
+    said = capsys.readouterr().out
+    return said, json.loads(said.splitlines()[-1])["models"]
+
+
+def test_chat_remembers_turns_and_takes_them_back(runs, monkeypatch, capsys):
+    """The second answer is that of a question with both turns, the first with the tokens that were drawn."""
+    who, agent = str(runs / "ppo"), load_run(runs / "ppo").agent(max_new_tokens=6)
+    typed = "the film was\n/undo\n/undo\nit was\nand then\x1b[31m\n/nothing\n"
+    said, [found] = chat([who, "--system", "be kind"], typed, monkeypatch, capsys)
+    assert "there is no turn to take back" in said
+    assert "/nothing is no command" in said
+    assert "\x1b" not in said
+    turns = []
+    for number, text in ((1, "it was"), (2, "and then\x1b[31m")):
+        turns.append(Turn(TASK, text, to="agent"))
+        key = Key(0, ("chat", number))
+        [answer] = agent.answer([Question(who, tuple(turns), Observation(text), key, "be kind")])
+        turns.append(Turn("agent", answer.text, stopped=answer.stopped, tokens=answer.tokens))
+    assert [message["content"] for message in found["messages"]] == [turn.text for turn in turns]
+    assert found["system"] == "be kind"
+
+
+def test_chat_puts_two_checkpoints_side_by_side(runs, monkeypatch, capsys):
+    whos = [str(runs / "base"), str(runs / "ppo/checkpoints/update-1")]
+    said, found = chat(whos, "the film was\n/system be kind\nit was\n/quit\nmore\n", monkeypatch, capsys)
+    assert [said.count(f"{who}> ") for who in whos] == [2, 2]
+    assert [own["system"] for own in found] == ["be kind"] * 2
+    assert {own["messages"][0]["content"] for own in found} == {"it was"}
+    assert [len(own["messages"]) for own in found] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("whos", "said"),
+    [(["base", "base"], "named twice"), (["base", "ppo", "x"], "3 models"), (["x"], "x: no tokenizer")],
+)
+def test_chat_refuses_what_it_cannot_talk_with(whos, said, runs, monkeypatch, capsys):
+    monkeypatch.chdir(runs)
+    assert cli.main(["chat", *whos]) == 2
+    assert said in capsys.readouterr().err

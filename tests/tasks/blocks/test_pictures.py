@@ -204,11 +204,11 @@ def test_a_report_shows_the_boards():
         live.act(Answer(text))
     recorded = live.episode()
     columns = {"a": (0, {("x", 0): recorded}), "b": (1, {("x", 0): recorded})}
-    page = kit.page("boards", samples._side_by_side(columns))
+    page = kit.page("boards", samples.side_by_side(columns))
     assert page.count('<svg class="picture"') == 1 + 2 * 2
     assert page.count('fill="#faff00"') == 2 * 2  # the yellow block, in two boards of each column
     other = dataclasses.replace(recorded, task="wordle-v1")
-    assert "<svg" not in kit.page("others", samples._side_by_side({"a": (0, {("x", 0): other})}))
+    assert "<svg" not in kit.page("others", samples.side_by_side({"a": (0, {("x", 0): other})}))
 
 
 @given(BOX)

@@ -32,7 +32,10 @@ EPISODES = 20  # recorded episodes on which the chat template is tried
 class Options(CommandOptions):
     """Options of `loquent export`."""
 
-    examples = ("loquent export runs/ppo exported",)
+    examples = (
+        "loquent export runs/ppo exported",
+        "loquent export runs/ppo exported --push me/my-model --license apache-2.0",
+    )
     run: str = argument("RUN", "a run's folder")
     folder: str = argument("FOLDER", "a new or empty folder")
     adapter: bool = option(
@@ -40,30 +43,72 @@ class Options(CommandOptions):
         "",
         "copy the adapters of a run with model.lora alone; by default they are merged into the model",
     )
+    push: str | None = option(
+        None,
+        "NAME",
+        "publish the folder with a model card as this model of the hub, private if it is new",
+    )
+    license: str | None = option(None, "ID", "with --push: the licence of the model, such as apache-2.0")
+    public: bool = option(False, "", "with --push: a new model is public")
 
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Copy the model, write what a server needs, and print the folder."""
     from loquent.training import policies
 
-    folder = policies.export(options.run, options.folder, adapter=options.adapter)
     run_folder = RunFolder.around(Path(options.run))
+    licence = _licence(options, run_folder)
+    folder = policies.export(options.run, options.folder, adapter=options.adapter)
     if run_folder is not None:
-        _serve(folder, run_folder)
+        _serve(folder, run_folder, published=bool(options.push))
     print(
         f"the model is in {folder}; transformers loads it with "
         f"{_kind(folder)}.from_pretrained({str(folder)!r})"
     )
-    return 0, {"run": str(options.run), "folder": str(folder)}
+    result = {"run": str(options.run), "folder": str(folder)}
+    if options.push and run_folder is not None:
+        result["published"] = _push(folder, run_folder, options.push, licence, options.public)
+    return 0, result
 
 
-def _serve(folder: Path, run_folder: RunFolder) -> None:
+def _licence(options: Options, run_folder: RunFolder | None) -> str:
+    """The licence with which the model is published; "" if it is not published."""
+    from loquent.files import publishing
+
+    if options.push is None:
+        if options.license or options.public:
+            raise BadSetting("--license and --public are read with --push only; add --push NAME")
+        return ""
+    licence = publishing.check(options.push, options.license)
+    if run_folder is None:
+        raise BadSetting(f"--push {options.push}: {options.run} is no run, so its card has no recipe")
+    return licence
+
+
+def _push(folder: Path, run_folder: RunFolder, name: str, licence: str, public: bool) -> str:
+    """Write the model card, say what is sent, send it, and print the address."""
+    from loquent.files import publishing
+    from loquent.models.card import CARD
+    from loquent.report.card import card
+
+    pipeline = "text2text-generation" if _kind(folder) == SEQ2SEQ else "text-generation"
+    readme = folder / CARD
+    _, _, use = readme.read_text(encoding="utf-8").partition("\n")  # its title is the card's own
+    readme.write_text(card(run_folder, licence, pipeline, use), encoding="utf-8")
+    address = publishing.publish(folder, name, public=public, say=print)
+    print(f"the model is published at {address}")
+    return address
+
+
+def _serve(folder: Path, run_folder: RunFolder, *, published: bool) -> None:
     """Write the format of a run's recipe beside its model.
 
-    The recipe is only read; no code that it names is imported.
+    The recipe is only read; no code that it names is imported. A published note names no folder of this
+    machine.
     """
     from loquent.models import serving
     from loquent.models.format.names import AUTO, NAMES, chosen
+    from loquent.report.card import without_places
 
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
     model = recipe["model"].mapping("model") if "model" in recipe else {}
@@ -85,6 +130,7 @@ def _serve(folder: Path, run_folder: RunFolder) -> None:
     lost = about["decoding"].removeprefix(decoding.text).removeprefix(", ") if evaluated else ""
     if lost == final_evaluation.NOT_RECORDED:
         lost = ""
+    about = without_places(about) if published else about
     serving.write(folder, tokenizer, format, about, _histories(run_folder), decoding, lost)
 
 

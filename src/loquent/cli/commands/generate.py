@@ -15,7 +15,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
-from loquent.models.decoding_settings import Decoding
+from loquent.training import by_name
 
 Texts = list[tuple[str, bool]]  # the texts of an episode in order, each with whether the model wrote it
 ANSWER, INDENT = "  -> ", "\n     "
@@ -36,7 +36,8 @@ class Options(Seeded, Importing):
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Print each prompt with the texts that follow it, and return them."""
-    agent = _agent(options)
+    limit: dict[str, Any] = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
+    agent, _ = by_name.model(options.model, allow_imports=options.allow_imports, **limit)
     episodes = _continue(agent, options) if options.prompt else _play(agent, options)
     print(
         "\n\n".join(
@@ -49,20 +50,6 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         "model": options.model,
         "texts": [{"prompt": first, "text": "\n".join(rest)} for first, *rest in texts],
     }
-
-
-def _agent(options: Options) -> Agent:
-    """The model as an agent: a run acts as in its evaluation, with its mask; any other model samples."""
-    from loquent.agents.language_model import LanguageModelAgent
-    from loquent.training.run import load_run
-    from loquent.training.start import folder_format, load_language
-
-    name = options.model
-    settings: dict[str, Any] = {"max_new_tokens": options.max_new_tokens} if options.max_new_tokens else {}
-    if RunFolder(name).is_run:
-        return load_run(name, allow_imports=options.allow_imports).agent(**settings)
-    language = load_language(name, "auto", "float32")
-    return LanguageModelAgent(language.module, folder_format(name, language), Decoding(**settings), name=name)
 
 
 def _report_cuts(agent: Agent, prompts: Sequence[tuple[str, Sequence[Turn]]]) -> None:
