@@ -35,6 +35,7 @@ def tokens(
         "rollout/tokens": float(batch.is_action.sum()) / len(episodes),
         "rollout/dropped_turns": float(batch.dropped),
         "rollout/cut_tokens": float(batch.cut),
+        "rollout/cut_prompts": batch.cut_rows / max(1, len(batch)),
         **(within_rows(episodes, weights) if answers > 1 else {}),
         **drift([turn.text for episode in episodes for turn in episode.answers()]),
     }
