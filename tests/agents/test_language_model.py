@@ -119,15 +119,17 @@ def test_many_live_games_or_one_say_the_same():
 
 def test_legal_words_only():
     task, model = Parrot(), language()
-    for how in ({"max_new_tokens": 40}, {"method": "greedy", "max_new_tokens": 40}):
-        for episode in play(
-            task, games(task.rows("train"), each=5), agent_of(model, how, legal_only=True), seed=0
-        ):
+    for how in ({}, {"method": "greedy"}):
+        agent = agent_of(model, {"max_new_tokens": 40, "legal": True, **how})
+        for episode in play(task, games(task.rows("train"), each=5), agent, seed=0):
             for turn, legal in zip(
                 episode.answers(), ({"crane", "crate", "the end"}, {"crane", "plumb"}, {"slate", "plumb"})
             ):
                 assert turn.text in legal
                 assert turn.stopped == "end"
+    short = agent_of(model, {"max_new_tokens": 2, "legal": True})
+    with pytest.raises(BadSetting, match=r"= 2 with legal = true: the longest legal action has \d+ tokens"):
+        list(play(task, games(task.rows("train")), short, seed=0))
     free = play(task, games(task.rows("train")), agent_of(model), seed=0)
     assert not any(text in WORDS for texts in said(free) for text in texts)
 

@@ -99,7 +99,7 @@ def test_a_twin_breaks_the_law(name, case, broken):
         ({"decoding": Decoding(method="beam")}, "beams", "decoding.method = 'beam'"),
         ({"decoding": Decoding(compile=True)}, "compile", "decoding.compile = true"),
         ({"nucleus": Nucleus(top_p=0.5)}, "nucleus", "algorithm.top_p"),
-        ({"legal": Trie([[1]])}, "legal", "legal_only"),
+        ({"legal": Trie([[1]])}, "legal", "decoding.legal"),
         ({"stop": ("\n",)}, "stop", r"'\n'"),
         ({"ids": (-3, 2)}, "pairs", "model.path"),
     ],

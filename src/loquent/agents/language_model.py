@@ -26,8 +26,8 @@ class LanguageModelAgent:
     The agent has no state of an episode: an answer depends only on the question, its key and the model.
 
     If the observation has stop strings, the answer's text ends before the first of them. The answer's tokens
-    are all drawn tokens. With `legal_only` a trie over the legal texts allows only the task's legal actions,
-    word for word.
+    are all drawn tokens. With `decoding.legal` a trie over the legal texts allows only the task's legal
+    actions, word for word, in states that ask for an action.
 
     Args:
         module: a Hugging Face causal model.
@@ -56,10 +56,9 @@ class LanguageModelAgent:
         perturbation: Perturbation | None = None,
         best_of: BestOf | None = None,
         name: str = "language model",
-        legal_only: bool = False,
     ) -> None:
         self.module, self.format, self.name = module, format, name
-        self.nucleus, self.legal_only = nucleus, legal_only
+        self.nucleus = nucleus
         self.perturbation, self.best_of = perturbation, best_of
         self.decoding = Decoding() if decoding is None else decoding
         if best_of is not None and best_of.number > 1 and self.decoding.method != "sample":
@@ -112,7 +111,7 @@ class LanguageModelAgent:
             parts.append(f"perturbed by values with adv_beta {self.perturbation.adv_beta:g}")
         if self.best_of is not None and self.best_of.number > 1:
             parts.append(f"best of {self.best_of.number}")
-        if self.legal_only:
+        if self.decoding.legal:
             parts.append("legal actions only")
         if self.decoding.engine != OURS:
             parts.append(f"drawn by {self.decoding.engine}")
@@ -154,9 +153,21 @@ class LanguageModelAgent:
         return answers
 
     def _words(self, question: Question) -> Trie | None:
-        if not self.legal_only or question.actions is None:
+        """The trie of the legal texts; None if any text may be drawn.
+
+        Raises:
+            BadSetting: a legal text is longer than an answer may be.
+        """
+        actions, legal = question.actions, question.observation.legal
+        if not self.decoding.legal or actions is None or actions.asks_text(legal):
             return None
-        return legal_words(self.format, question.actions, question.observation.legal)
+        words, most = legal_words(self.format, actions, legal), self.decoding.max_new_tokens
+        if words.depth > most:
+            raise BadSetting(
+                f"max_new_tokens = {most} with legal = true: the longest legal action has {words.depth} "
+                f"tokens with its end marker, and must fit; set max_new_tokens to at least {words.depth}"
+            )
+        return words
 
 
 def before_first(text: str, strings: Sequence[str]) -> str:

@@ -166,6 +166,12 @@ SUPERVISED = {
     "supervised/loss": Logged(
         "nats per token", "mean negative log-likelihood of the learned tokens over the update, with dropout"
     ),
+    "supervised/held_out_loss": Logged(
+        "nats per token",
+        "mean negative log-likelihood of the learned tokens of held-out episodes, without dropout: of the "
+        "teacher, or where episodes are recorded, of the task's expert; logged with each evaluation",
+    ),
+    "supervised/held_out_perplexity": Logged("", "exp of supervised/held_out_loss"),
     "supervised/tokens": Logged("tokens", "learned tokens of the batch, each counted once"),
     "gradient/norm": Logged("", "mean norm of the gradient before clipping"),
     **SCHEDULE,

@@ -208,6 +208,8 @@ class Algorithm(ABC):
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
     unused: ClassVar[tuple[str, ...]] = ()
     """Sections of a recipe that have no effect on it."""
+    unused_of_model: ClassVar[tuple[str, ...]] = ()
+    """Settings of the section `model:` that have no effect on it."""
     smoke: ClassVar[tuple[str, ...]] = ()
     """Overrides that make it small, for the profile "smoke"."""
 

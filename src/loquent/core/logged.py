@@ -85,6 +85,11 @@ LOGGED = {
         "tokens omitted from observations that alone exceed the room for a prompt, and in supervised "
         "learning from answers that exceed a row",
     ),
+    "rollout/cut_prompts": Logged(
+        "share of rows",
+        "share of the rows of the batch that lost turns or tokens because their prompt, or in supervised "
+        "learning their answer, was too long",
+    ),
     "rollout/words": Logged("words per answer", "mean length of the collected answers"),
     "rollout/repetition": Logged(
         "share of trigrams",

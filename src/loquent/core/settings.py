@@ -7,16 +7,41 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from loquent.errors import BadSetting, nearest
 
 
 class Remark(UserWarning):
-    """A warning about a request that has no effect.
+    """A warning about what happens without being asked for, such as a setting that has no effect.
 
     The program goes on, but the user should know.
     """
+
+
+@contextmanager
+def noting_remarks(note: Callable[[str], None]) -> Iterator[None]:
+    """Inside, each text of a `Remark` is passed to `note`, and is shown once.
+
+    A filter of yours that ignores remarks, or makes them errors, comes first.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Remark, append=True)
+        shown, show = set[str](), warnings.showwarning
+
+        def once(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+            if not issubclass(category, Remark):
+                show(message, category, *place, **options)
+            elif str(message) not in shown:
+                shown.add(str(message))
+                note(str(message))
+                show(message, category, *place, **options)
+
+        warnings.showwarning = once
+        yield
 
 
 def setting(

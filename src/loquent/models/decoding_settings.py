@@ -53,6 +53,11 @@ class Decoding:
         choices=SIDES,
     )
     beams: int = setting(4, "number of beams; beam search only", low=1)
+    legal: bool = setting(
+        False,
+        "draw only the texts of legal actions, word for word, where the task has a set of actions; learning "
+        "then takes probabilities among the allowed tokens",
+    )
     live: int = setting(64, "rows decoded at once", low=1)
     compile: bool = setting(
         False,

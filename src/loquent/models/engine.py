@@ -119,7 +119,7 @@ class Ask:
         if self.perturbation is not None and not self.perturbation.neutral:
             settings["perturbation"] = f"algorithm.adv_beta = {self.perturbation.adv_beta}"
         if self.legal is not None:
-            settings["legal"] = "legal_only = true"
+            settings["legal"] = "decoding.legal = true"
         if any(self.stop):
             settings["stop"] = f"the task's stop strings {self.stop!r:.60}"
         if self.ids and self.ids[0] < 0:

@@ -58,6 +58,7 @@ def html(groups: Sequence[Group]) -> str:
         "Settings": found.settings(),
         "Time": found.time(),
     }
+    sections = {"Remarks": found.remarks(), **sections}
     sections = {"Left out": found.left_out(), **sections}  # computed last, after all files were read
     blocks = [Section(name, body) for name, body in sections.items() if body]
     top = [headlines(groups), found.overview()]

@@ -10,7 +10,7 @@ import yaml
 
 from loquent.core import logged
 from loquent.core.logged import Logged
-from loquent.files import final_evaluation
+from loquent.files import final_evaluation, run_remarks
 from loquent.report import samples, watch
 from loquent.report.charts import COLOURS, Dot, dots, short
 from loquent.report.groups import Group
@@ -70,6 +70,21 @@ class Sections:
         return Table(
             ["recipe", "algorithm", "task", "decoding of evaluation", "seeds", "updates", "device"], rows
         )
+
+    def remarks(self) -> list[Block]:
+        """What the runs did without being asked for, each text once; empty if there is none."""
+        texts = {
+            (group.label, line["update"], line["remark"]): None
+            for group in self.groups
+            for run in group.runs
+            for line in run_remarks.read(run.folder)
+        }
+        several = len(self.groups) > 1
+        items = [
+            Item(f"{label}, update {update}: {text}" if several else f"update {update}: {text}")
+            for label, update, text in texts
+        ]
+        return [Items(items[:MOST_NOTES])] if items else []
 
     def left_out(self) -> list[Block]:
         """The notes on files that could not be read or checked; empty if there are none."""

@@ -5,6 +5,7 @@ The steps of one update are in `trainer.py`.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from loquent.files import trackers
 from loquent.files.final_evaluation import REWARDED
 from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine, source_state
+from loquent.files.run_remarks import RunRemarks
 from loquent.rewards.quantities import rewarded
 from loquent.training.evaluate import Evaluation
 from loquent.training.keeping import CheckpointKeeper
@@ -33,15 +35,25 @@ SHOWN = ("success", "return")  # the values beside the progress bar
 class TrainingLoop:
     """Makes the updates of a run in its folder, with evaluations, logs and checkpoints."""
 
-    def __init__(self, trainer: Trainer, keeper: CheckpointKeeper) -> None:
+    def __init__(self, trainer: Trainer, keeper: CheckpointKeeper, remarks: RunRemarks) -> None:
+        self.remarks = remarks
         self.trainer, self.keeper, self.folder = trainer, keeper, keeper.folder
         self.recipe, self.settings = trainer.recipe, trainer.settings
         self._keys = logged.table(type(trainer.algorithm))
         self._idle = self.recipe.config.idle(self.settings.updates, self.settings.episodes)
 
     def begin(self) -> None:
-        """Write the first files of a run."""
+        """Write the first files of a run.
+
+        Raises:
+            BadSetting: evaluation does not measure what early stopping watches.
+        """
         trainer = self.trainer
+        if not trainer.stopping.is_measured:
+            evaluation = trainer.evaluate(
+                self.settings.evaluate_split, self.settings.evaluate_episodes, self.settings.only
+            )
+            trainer.stopping.check(evaluation.values)
         identity = {
             "fingerprint": self.recipe.fingerprint,
             **machine(trainer.actor.device),
@@ -52,12 +64,12 @@ class TrainingLoop:
             "decoding": trainer.decoding,
         }
         self.folder.begin(self.recipe.yaml(), identity, trainer.experience.description())
+        self.remarks.begin(self.folder.path)
 
     def run(self, progress: bool) -> None:
         """Make the remaining updates of the run, until the last one or until early stopping."""
         trainer = self.trainer
-        if self._idle:
-            warnings.warn(f"{self.recipe.name}: {self._idle}", Remark, stacklevel=4)
+        self._remark(self._idle)
         bar = tqdm(
             total=self.settings.updates,
             initial=trainer.updates,
@@ -65,6 +77,8 @@ class TrainingLoop:
             unit="update",
             disable=None if progress else True,  # None: only in a terminal
         )
+        if progress and trainer.decoding:
+            print(f"decoding of evaluation: {line(trainer.decoding)}", file=sys.stderr)
         with bar, closing(self._trackers()) as sinks:
             shown: dict[str, str] = {}
             if self.settings.evaluates_first and not trainer.updates:
@@ -76,6 +90,7 @@ class TrainingLoop:
                 bar.update()
                 shown |= self._shown(logs)
                 bar.set_postfix(shown)
+            self._remark(trainer.stopping.reason(trainer.updates))
 
     def finish(self) -> None:
         """Write the last checkpoint, then evaluate the best policy of early stopping, or else the newest."""
@@ -134,7 +149,8 @@ class TrainingLoop:
         logs = trainer.update()
         if not self._idle and logs.get("learning_rate") == 0 and trainer.updates < settings.updates:
             self._idle = f"the learning rate is 0 after update {trainer.updates} of {settings.updates}"
-            warnings.warn(f"{self.recipe.name}: {self._idle}; the rest changes nothing", Remark, stacklevel=5)
+            self._remark(f"{self._idle}; the rest changes nothing")
+        self._remark(trainer.experience.cuts(logs))
         improved = False
         if settings.evaluate_every and trainer.updates % settings.evaluate_every == 0:
             evaluation, values = self._evaluate()
@@ -154,9 +170,16 @@ class TrainingLoop:
         logs = {f"evaluation/{name}": value for name, value in evaluation.values.items()}
         if SUCCESS in evaluation.errors:
             logs[f"evaluation/{logged.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]
+        logs |= trainer.experience.held_out_loss()
         trainer.experience.seconds["evaluate"] = round(time.perf_counter() - before, 4)
         self.folder.write_evaluation_episodes(trainer.updates, evaluation.episodes)
         return evaluation, logs
+
+    def _remark(self, text: str) -> None:
+        """Show a remark, which `remarks.jsonl` keeps with the number of the update."""
+        if text:
+            self.remarks.update = self.trainer.updates
+            warnings.warn(f"{self.recipe.name}: {text}", Remark, stacklevel=4)
 
     def _log(self, logs: dict[str, float], sinks: trackers.Trackers) -> None:
         self.folder.logs.append(logs, {"update": self.trainer.updates, **self.trainer.experience.seconds})

@@ -87,6 +87,19 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
     return bool(weight > 0)
 
 
+def is_measured(key: str, metrics: Sequence[Metric], weights: Record, spec: TaskSpec) -> bool:
+    """Whether an evaluation surely gives a value; false where only an evaluation shows it.
+
+    Raises:
+        BadSetting: the value is the success, and the task has no such notion.
+    """
+    if key == outcomes.SUCCESS and not spec.success:
+        what = f"training.stop_metric = {key!r} is not measured: the task declares no ending as success"
+        raise BadSetting(f"{what}; {WATCHED}")
+    declared = any(key in traits(metric).keys for metric in metrics)
+    return declared or key in ("return", outcomes.SUCCESS) or key.removeprefix("reward/") in weights
+
+
 def _gives(metric: Metric, key: str) -> bool:
     """Whether a value belongs to a metric: by the metric's keys, or else by its name."""
     keys = traits(metric).keys

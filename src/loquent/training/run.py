@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from loquent.core.agent import Agent
 from loquent.core.episode import Episode
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.errors import BadCheckpoint, BadSetting, require
 from loquent.files import names, saved_state
@@ -59,7 +61,11 @@ class Run:
         """The recipe of the run, with every default written out, and the updates it was extended to."""
         self._compare(names.CONFIG)
         overrides = self.files.overrides()
-        return recipes.load(self.files.config, overrides, imports="all" if self.allow_imports else "trusted")
+        with warnings.catch_warnings():  # the run showed the remarks on its settings when it began
+            warnings.simplefilter("ignore", Remark)
+            return recipes.load(
+                self.files.config, overrides, imports="all" if self.allow_imports else "trusted"
+            )
 
     @property
     def metrics(self) -> Metrics:

@@ -145,6 +145,12 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     if actor is not None:
         return actor
     settings = recipe.model
+    if task.actions is None and (recipe.decoding.legal or recipe.evaluation.legal):
+        section = "decoding" if recipe.decoding.legal else "evaluation"
+        raise BadSetting(
+            f"{section}.legal = true draws legal actions only, and {task.identity} asks for texts: it has no "
+            "set of actions; set it to false"
+        )
     language = make_language(recipe, task, key, own=own)
     footprint.mix(language.module, settings.autocast)
     if settings.recompute:

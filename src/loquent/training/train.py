@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from loquent import pretrained
+from loquent.core.settings import noting_remarks
 from loquent.errors import BadSetting, naming_memory
 from loquent.files import names, trackers
 from loquent.files.machine import parallel
 from loquent.files.run_folder import RunFolder
+from loquent.files.run_remarks import RunRemarks
 from loquent.training import checkpoint, extending
 from loquent.training.estimates import needs
 from loquent.training.keeping import CheckpointKeeper
@@ -40,20 +42,22 @@ def train(
     if recipe.alone:
         what = f"the recipe {recipe.name} was loaded for display, without importing"
         raise BadSetting(f"{what} {', '.join(sorted(recipe.alone))}; load it with imports to run it")
+    remarks = RunRemarks(recipe.remarks)
     with (
+        noting_remarks(remarks.add),
         naming_memory(f"training {recipe.name}", needs.to_lower(recipe)),
         parallel.process_group(pretrained.device(recipe.model.device)),
     ):
         if parallel.rank():
             _assist(recipe, folder)
         elif resume:
-            _resume(recipe, folder, progress, from_older)
+            _resume(recipe, folder, remarks, progress, from_older)
         else:
-            _begin(recipe, folder, progress)
+            _begin(recipe, folder, remarks, progress)
     return Run(folder.path, allow_imports=not resume)  # the caller chose the recipe of a new run
 
 
-def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
+def _begin(recipe: Recipe, folder: RunFolder, remarks: RunRemarks, progress: bool) -> None:
     """Train a new run to its end.
 
     With several processes this is the first one; it alone writes and evaluates.
@@ -64,12 +68,12 @@ def _begin(recipe: Recipe, folder: RunFolder, progress: bool) -> None:
     needs.check(trainer)
     with folder.alone():
         folder.require_free()
-        loop = _loop(trainer, folder)
+        loop = _loop(trainer, folder, remarks)
         loop.begin()
         _complete(loop, progress)
 
 
-def _resume(recipe: Recipe, folder: RunFolder, progress: bool, from_older: bool) -> None:
+def _resume(recipe: Recipe, folder: RunFolder, remarks: RunRemarks, progress: bool, from_older: bool) -> None:
     """Train the rest of a run, and the updates that the recipe adds to it.
 
     The folder notes an extension only after its checkpoint was accepted, so a refusal changes no file.
@@ -78,16 +82,17 @@ def _resume(recipe: Recipe, folder: RunFolder, progress: bool, from_older: bool)
     with folder.alone():
         trainer = Trainer(recipe, newest_policy(folder))
         needs.check(trainer)
-        loop = _loop(trainer, folder)
+        loop = _loop(trainer, folder, remarks)
         if Resumption(loop.keeper, from_older=from_older).resume():
             extending.extend(folder, recipe)
+            remarks.begin(folder.path, trainer.updates)
         else:
             loop.begin()
         _complete(loop, progress)
 
 
-def _loop(trainer: Trainer, folder: RunFolder) -> TrainingLoop:
-    return TrainingLoop(trainer, CheckpointKeeper(trainer, folder, trainer.settings.keep))
+def _loop(trainer: Trainer, folder: RunFolder, remarks: RunRemarks) -> TrainingLoop:
+    return TrainingLoop(trainer, CheckpointKeeper(trainer, folder, trainer.settings.keep), remarks)
 
 
 def _complete(loop: TrainingLoop, progress: bool) -> None:

@@ -56,7 +56,7 @@ class Trainer:
         context = Context(task=self.task, model=self.actor.language)
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
-        self.stopping = EarlyStopping(self.settings, self.metrics, self.weights)
+        self.stopping = EarlyStopping(self.settings, self.metrics, self.weights, self.task.spec)
         self.updates = 0
         self.growing = pool is not None
         self.experience: Experience = experience(

@@ -11,6 +11,7 @@ from loquent.cli import main as cli
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
+from loquent.training.trainer import Trainer
 
 torch = pytest.importorskip("torch")
 
@@ -265,3 +266,59 @@ def test_what_no_part_counts_is_in_the_peak():
     memory = {**dict.fromkeys(parts, 10), "decoding": 1}
     assert module._peak(memory) == 70
     assert module._peak(memory | {"uncounted": 5}) == 75
+
+
+def test_a_dry_run_makes_no_step(monkeypatch):
+    """So it holds no state of an optimizer, and needs less than the run; weights stay as they are."""
+    from loquent.training import estimate
+
+    built, before = [], []
+
+    def build(recipe):
+        built.append(Trainer(recipe))
+        before.append({name: p.clone() for name, p in built[0].actor.policy.named_parameters()})
+        return built[0]
+
+    monkeypatch.setattr(estimate, "Trainer", build)
+    small = ["model.width=32", "model.layers=1", "model.vocabulary=300", "training.final_episodes=2"]
+    small += ["task.limit=60", "training.stop_metric="]
+    found = estimate.estimate(recipes.load("reviews_supervised", [*MODEL, *RUN[:-1], *small]))
+    learner = built[0].algorithm.gradient
+    assert learner.changes_parameters
+    assert not learner.optimizer.state
+    assert all(p.equal(before[0][name]) for name, p in built[0].actor.policy.named_parameters())
+    assert found.memory["optimizer"] == 2 * found.memory["gradients"] > 0  # two moments of AdamW
+    assert found.disk["checkpoint"] > found.memory["optimizer"]
+
+
+def test_a_suite_is_estimated_without_weights(tmp_path, capsys):
+    command = ["bench", "SUITE", "--dry-run", "--json", "--out", str(tmp_path / "out")]
+    command[1] = str(write_suite(tmp_path))
+    assert cli.main(command) == 0
+    printed = capsys.readouterr().out
+    found = json.loads(printed.splitlines()[-1])
+    assert [(each["name"], each["runs"], each["why"]) for each in found["costs"]] == [
+        ("base", 1, ""), ("ppo", 2, "")
+    ]  # fmt: skip
+    assert found["total"]["seconds"] == pytest.approx(sum(each["seconds"] for each in found["costs"]))
+    assert found["total"]["peak"] == max(each["peak"] for each in found["costs"])
+    assert "the whole suite: 3 runs" in printed
+    assert not (tmp_path / "out").exists()
+
+
+def write_suite(folder):
+    """Two runs of PPO that start from one base model, which nobody has made."""
+    file = folder / "pair.yaml"
+    file.write_text(
+        """
+title: two runs and their base
+columns: {reward: {metric: return, better: higher}}
+profiles: {small: {about: small, seeds: 2}}
+stages:
+  base: {recipe: reviews_base, set: {task.limit: 60, model.width: 32, model.layers: 1, training.updates: 2}}
+cells:
+  ppo: {recipe: reviews_ppo, set: {task.limit: 60, model.path: <base>, training.updates: 2}}
+tables: [{title: all, cells: [ppo]}]
+"""
+    )
+    return file

@@ -47,3 +47,7 @@ class FilteredCloning(Cloning):
         )
         selected = torch.from_numpy(shares(returns.numpy(), top=self.config.top))
         return super().prepare(batch.take(torch.isin(index.cpu(), selected)))
+
+    def prepare_held_out(self, batch: TokenBatch) -> TokenBatch:
+        """The rows of all held-out episodes; pure."""
+        return super().prepare(batch)

@@ -8,6 +8,7 @@ on in gradient steps only; it draws from the run's key.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -27,10 +28,12 @@ from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.footprint import products
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
 LOGGED = logged_keys.SUPERVISED
+MOST_NATS = 700.0  # exp of more is no float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,7 @@ class Supervised(BatchAlgorithm):
     Config: ClassVar[type] = Config
     name = "supervised"
     reads = ("expert", "data")
+    unused_of_model = ("critic", "reference")
     cuts_answers = True  # each token counts on its own
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
@@ -100,6 +104,26 @@ class Supervised(BatchAlgorithm):
             "learning_rate": self.gradient.rate,
         }
         return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **progress}
+
+    def prepare_held_out(self, batch: TokenBatch) -> TokenBatch:
+        """`prepare` for held-out episodes, all of which are kept; pure."""
+        return self.prepare(batch)
+
+    @torch.no_grad()
+    def held_out_loss(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
+        """The mean negative log-likelihood of the learned tokens of a prepared batch, and the perplexity.
+
+        Without dropout, each token counts once: loss = -Σ log π(x_t) / N in nats, perplexity = exp(loss).
+        """
+        total, count = 0.0, int(batch.is_action.sum())
+        batch = batch.take(batch.is_action.any(1).nonzero().flatten())
+        with products(model.policy):
+            for rows in micro_batches(batch, self.config.token_budget):
+                _, nll = self._nll(model, batch.take(rows).to(model.device))
+                total += float(nll.double().sum())
+        loss = total / count
+        perplexity = math.exp(loss) if loss < MOST_NATS else math.inf
+        return {"supervised/held_out_loss": loss, "supervised/held_out_perplexity": perplexity}
 
     def _learn(self, model: Actor, minibatch: TokenBatch, means: Means) -> float | None:
         """One gradient step on a minibatch; returns the norm of its gradient."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loquent.cli.commands.printed import in_time
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, in_words
+from loquent.statistics import tables
 
 UNREAD = ("profile", "seeds", "only", "processes", "overrides")  # arguments that --power does not read
 
@@ -36,6 +39,9 @@ class Options(Overriding, Importing):
         low=1,
     )
     out: str | None = option(None, "DIR", "the folder for runs and tables (default runs/SUITE)")
+    dry_run: bool = option(
+        False, "", "run nothing; print what each run and the whole suite would need (time, memory, disk)"
+    )
     power: bool = option(
         False,
         "",
@@ -59,13 +65,16 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"--difference {options.difference[0]} is read with --power only; add --power")
     if options.power:
         return 0, _power(options, out)
+    only = [name.strip() for name in options.only.split(",")] if options.only else []
+    if options.dry_run:
+        return 0, _costs(options, out, only)
     results = runner.bench(
         options.suite,
         out,
         profile=options.profile,
         seeds=options.seeds,
         overrides=options.overrides,
-        only=[name.strip() for name in options.only.split(",")] if options.only else (),
+        only=only,
         processes=options.processes,
         allow_imports=options.allow_imports,
         say=lambda line: print(line, file=sys.stderr, flush=True),
@@ -85,6 +94,43 @@ def _power(options: Options, out: str) -> dict[str, Any]:
     plans = planning.plan(suite, out, options.difference)
     print(planning.markdown(suite, plans), end="")
     return {"suite": suite.name, "tables": plans}
+
+
+def _costs(options: Options, out: str, only: Sequence[str]) -> dict[str, Any]:
+    """Print and return what each stage and cell, and the whole suite, would need."""
+    from loquent.bench.costs import costs
+
+    found = costs(
+        options.suite,
+        out,
+        profile=options.profile,
+        seeds=options.seeds,
+        overrides=options.overrides,
+        only=only,
+        allow_imports=options.allow_imports,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    rows = [
+        [each.name, str(each.runs), in_time(each.seconds), in_words(each.peak), in_words(each.disk)]
+        if not each.why
+        else [each.name, str(each.runs), f"unknown: {each.why}"[:200], "", ""]
+        for each in found
+    ]
+    print(tables.Table(["stage or cell", "runs", "time", "memory at its peak", "disk"], rows).terminal())
+    known = [each for each in found if not each.why]
+    total = {
+        "runs": sum(each.runs for each in known),
+        "seconds": sum(each.seconds for each in known),
+        "peak": max((each.peak for each in known), default=0),
+        "disk": sum(each.disk for each in known),
+    }
+    print(
+        f"the whole suite: {total['runs']} runs, {in_time(total['seconds'])} one after the other, "
+        f"{in_words(total['peak'])} of memory at the largest peak, {in_words(total['disk'])} on disk"
+    )
+    if missing := [each.name for each in found if each.why]:
+        print(f"without {', '.join(missing)}, whose cost is unknown")
+    return {"costs": [each.as_json() for each in found], "total": total}
 
 
 def _refuse_unread(options: Options) -> None:

@@ -67,7 +67,10 @@ def print_estimate(estimate: Any) -> None:
     seeds = f"{sizes['seeds']} seeds, each " if sizes["seeds"] > 1 else ""
     each = f"{sizes['actions']} actions" if of_actions else f"{sizes['episodes']} episodes"
     _parts(
-        f"time, {seeds}{sizes['updates']} updates of {each}", estimate.total_seconds, estimate.seconds, _time
+        f"time, {seeds}{sizes['updates']} updates of {each}",
+        estimate.total_seconds,
+        estimate.seconds,
+        in_time,
     )
 
 
@@ -80,7 +83,8 @@ def _count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def _time(seconds: float) -> str:
+def in_time(seconds: float) -> str:
+    """Seconds as a text, such as "12.5 s" or "3.0 min"."""
     if seconds < 100:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -62,6 +62,7 @@ class TokenBatch:
     tempered: bool = False
     dropped: int = 0  # turns left out for length
     cut: int = 0  # tokens of observations and answers left out for length
+    cut_rows: int = 0  # rows that lost turns or tokens for length
     left_out: int = 0  # episodes without an action token, which have no row
 
     def __post_init__(self) -> None:
@@ -259,6 +260,7 @@ def token_batch(
         support=_support(answers),
         dropped=sum(max((row.fit.first for row in of_episode), default=0) for of_episode in rows_of_episodes),
         cut=sum(row.fit.cut for _, row in rows),
+        cut_rows=sum(bool(row.fit.first or row.fit.cut) for _, row in rows),
         left_out=sum(not of_episode for of_episode in rows_of_episodes),
     )
 

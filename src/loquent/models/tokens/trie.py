@@ -48,6 +48,11 @@ class Trie:
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def depth(self) -> int:
+        """The length of the longest sequence."""
+        return int(self.table.shape[1])
+
     def allowed(self, node: Node) -> NDArray[np.int64]:
         """The ids that may follow a node, ascending; empty where every sequence has ended."""
         if node not in self._next:

@@ -64,6 +64,7 @@ class GradientStep:
     ) -> None:
         self.parameters, self.settings, self.key, self.modules = parameters, settings, key, tuple(modules)
         self.optimizer = make_optimizer(parameters, settings)
+        self.changes_parameters = True  # a dry run makes no step, so that the optimizer allocates nothing
         self.steps = 0
 
     @property
@@ -111,7 +112,8 @@ class GradientStep:
         norm = clip_gradients(self.parameters, self.settings.max_grad_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = step_size(self.steps, self.settings)
-        take_step(self.optimizer)
+        if self.changes_parameters:
+            take_step(self.optimizer)
         self.steps += 1
         for values in logged:
             means.add(**values)

@@ -13,14 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from torch import Tensor
-
 from loquent.files.machine.memory import forget_peak, peak_rss, rss
 from loquent.models.score import tokens as score
 from loquent.models.score.one_pass import chunk_rows
-from loquent.pretrained.learning.optimization import exact_copies
 from loquent.training.estimates import needs
 from loquent.training.estimates.estimate import Estimate, Measurable, checkpoints, free
+from loquent.training.estimates.optimizers import probe, without_steps
 from loquent.training.estimates.slices import (
     Slice,
     bytes_of,
@@ -35,6 +33,7 @@ from loquent.training.estimates.slices import (
 from loquent.training.recipes import Recipe
 
 PATIENCE = 20.0  # seconds that the larger slice may take
+SHARE = 8  # the larger slice takes at most an eighth of the time of the run
 FIRST_ROWS, EVALUATED_ROWS = 2, 64
 LOGIT_BYTES = 16  # for one logit in learning, in addition to what is saved: softmax, its gradient, copies
 
@@ -53,27 +52,36 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     start, trainer = timed(lambda: build(one_epoch))
     experience = trainer.experience
     needs.check_decoding(trainer)
+    optimizer = probe(trainer.algorithm, trainer.actor.policy)
     gc.collect()
     watched = trainer.actor.device.type == "cpu" and forget_peak()
     weights = bytes_of(tensor for network in networks(trainer).values() for tensor in tensors(network))
     runtime = max(0, rss() - weights) if trainer.actor.device.type == "cpu" else 0
-    counted, clocked = _slices(trainer, minibatch, episodes)
+    with without_steps(trainer.algorithm):
+        counted, clocked = _slices(trainer, minibatch, episodes)
+    steps = config.epochs * -(-episodes // minibatch)
     collect = _collecting(trainer, recipe, clocked)
     update = {
         "collect": collect,
         "score": clocked.phases["score"] / clocked.rows * episodes,
-        "learn": config.epochs * clocked.phases["learn"] / clocked.rows * episodes,
+        "learn": config.epochs * clocked.phases["learn"] / clocked.rows * episodes
+        + steps * optimizer.seconds,
     }
     seconds = _seconds(recipe, start, update, _evaluating(trainer, recipe))
     memory = {
         "runtime": runtime,
         "weights": weights,
+        "optimizer": optimizer.state + optimizer.copies,
         **_learning(trainer, counted, minibatch),
         **_decoding(trainer, recipe, counted),
         "batch": counted.batch_bytes * episodes // counted.rows,
     }
     if watched:
-        of_slice = _learning(trainer, counted, counted.rows) | {"batch": counted.batch_bytes}
+        of_slice = {
+            **_learning(trainer, counted, counted.rows),
+            "batch": counted.batch_bytes,
+            "optimizer": 0,  # no step was made
+        }
         memory["uncounted"] = max(0, peak_rss() - _peak(memory | of_slice))
     return Estimate(
         parameters={
@@ -82,7 +90,7 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
         },
         memory=memory,
         peak=_peak(memory),
-        disk=_disk(trainer, recipe),
+        disk=_disk(trainer, recipe, optimizer.state),
         seconds=seconds,
         total_seconds=sum(seconds.values()),
         sizes={
@@ -100,13 +108,17 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
 
 
 def _slices(trainer: Measurable, minibatch: int, episodes: int) -> tuple[Slice, Slice]:
-    """Two slices of a minibatch (of fewer rows if that takes too long): for bytes, and for times."""
+    """Two slices of a minibatch: for bytes, and for times.
+
+    They have fewer rows if that takes too long, or too large a share of the time of the run.
+    """
     few = whole(min(FIRST_ROWS, episodes), trainer.settings.answers)
     measure(trainer, few, counting=False)  # the first call of every operation takes longer
     before = time.process_time()
     warm = measure(trainer, few, counting=False)
     taken = min(warm.seconds, time.process_time() - before)  # a busy machine does not make the slice smaller
-    if taken * minibatch / warm.rows < PATIENCE:
+    of_run = taken * episodes * trainer.recipe.training.updates / warm.rows
+    if taken * minibatch / warm.rows < min(PATIENCE, of_run / SHARE):
         return measure(trainer, minibatch, counting=True), measure(trainer, minibatch, counting=False)
     return _counted(trainer, few, minibatch), measure(trainer, few, counting=False)
 
@@ -140,7 +152,7 @@ def _peak(memory: Mapping[str, int]) -> int:
     return always + max(memory["activations"] + memory["logits"], memory["cache"] + memory["decoding"])
 
 
-def _disk(trainer: Measurable, recipe: Recipe) -> dict[str, int]:
+def _disk(trainer: Measurable, recipe: Recipe, optimizer: int) -> dict[str, int]:
     """The bytes of checkpoints; the reference model never changes and is written once."""
     roles = networks(trainer)
     saved = {id(tensor) for tensor in tree(trainer.state())}
@@ -149,7 +161,7 @@ def _disk(trainer: Measurable, recipe: Recipe) -> dict[str, int]:
         if "reference" in roles
         else 0
     )
-    checkpoint = bytes_of(tree(trainer.state())) - reference
+    checkpoint = bytes_of(tree(trainer.state())) - reference + optimizer
     at_end, at_most = checkpoints(recipe)
     return {
         "checkpoint": checkpoint,
@@ -160,14 +172,7 @@ def _disk(trainer: Measurable, recipe: Recipe) -> dict[str, int]:
 
 
 def _learning(trainer: Measurable, measured: Slice, minibatch: int) -> dict[str, int]:
-    """The bytes of learning: gradients, the optimizer's state, activations, and the work on logits."""
-    algorithm = trainer.algorithm
-    learned, optimizer = (
-        list(algorithm.parameters.values()),
-        None if algorithm.gradient is None else algorithm.gradient.optimizer,
-    )
-    state, copies = ({}, {}) if optimizer is None else (optimizer.state, exact_copies(optimizer))
-    state_tensors = [part for entry in state.values() for part in entry.values() if isinstance(part, Tensor)]
+    """The bytes of learning: gradients, activations, and the work on logits."""
     budget = trainer.recipe.config.token_budget
     tokens = max(measured.tokens, min(minibatch * measured.width, max(budget, measured.width)))
     share = tokens / max(1, measured.tokens)
@@ -176,10 +181,7 @@ def _learning(trainer: Measurable, measured: Slice, minibatch: int) -> dict[str,
     at_once = logits <= score.WHOLE
     trunk = max(0, measured.saved - measured.logits_saved) * share
     return {
-        "gradients": bytes_of(learned),
-        "optimizer": bytes_of([*copies.values(), *state_tensors])
-        + algorithm.working_copies
-        * bytes_of(p for p in trainer.actor.policy.parameters() if p.requires_grad),
+        "gradients": bytes_of(trainer.algorithm.parameters.values()),
         "activations": int(trunk + (measured.logits_saved * share if at_once else 0)),
         "logits": int(
             (logits if at_once else min(logits, chunk_rows(vocabulary) * vocabulary)) * LOGIT_BYTES
@@ -191,9 +193,9 @@ def _decoding(trainer: Measurable, recipe: Recipe, measured: Slice) -> dict[str,
     """The bytes of decoding the most rows at once: the cache of keys and values, and one step's logits."""
     decoding, policy = recipe.decoding, trainer.actor.policy
     drawn = min(decoding.live, recipe.training.episodes) if trainer.experience.decodes else 0
-    evaluated = min(
-        recipe.evaluation.live, max(recipe.training.final_episodes, recipe.training.evaluate_episodes)
-    )
+    settings = recipe.training
+    in_training = settings.evaluate_episodes if settings.evaluations else 0
+    evaluated = min(recipe.evaluation.live, max(settings.final_episodes, in_training))
     rows = max(drawn, evaluated)
     columns = measured.width + max(0, decoding.max_new_tokens - measured.actions // max(1, measured.rows))
     return needs.decoding(policy, rows, columns, decoders=1 + ("mask" in networks(trainer)))
@@ -220,7 +222,9 @@ def _collecting(trainer: Measurable, recipe: Recipe, measured: Slice) -> float:
 
 def _evaluating(trainer: Measurable, recipe: Recipe) -> float:
     """The seconds of the evaluation of one episode."""
-    rows = min(EVALUATED_ROWS, recipe.training.final_episodes)
+    settings = recipe.training
+    episodes = settings.evaluations * settings.evaluate_episodes + settings.final_episodes
+    rows = min(EVALUATED_ROWS, settings.final_episodes, max(FIRST_ROWS, episodes // SHARE))
     seconds, _ = timed(lambda: trainer.evaluate(recipe.training.final_split, rows))
     return seconds / rows
 

@@ -13,6 +13,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.rewards import ends_by
 from loquent.training.estimates import language_models, needs
 from loquent.training.estimates.estimate import Estimate
+from loquent.training.experience.held_out import HeldOut
 from loquent.training.experience.source import Batches, Parts
 from loquent.training.recipes import Recipe
 from loquent.training.recorded.recording import RunRewards, record
@@ -26,6 +27,7 @@ class RecordedEpisodes(Batches):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
+        self._held_out = HeldOut(parts)
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
         cuts = parts.algorithm.cuts_answers
         self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts)
@@ -56,6 +58,14 @@ class RecordedEpisodes(Batches):
             "data/tokens": float(batch.is_action.sum()) / len(batch),
             "data/passes": self.passes,
         }
+
+    def _cut_share(self, logs: Mapping[str, float]) -> float:
+        """The share of all recorded rows."""
+        return self.recording.cut_rows
+
+    def held_out_loss(self) -> dict[str, float]:
+        """The loss on held-out answers of a learner that imitates; empty for others."""
+        return self._held_out.loss()
 
     def draw(self, rows: int) -> TokenBatch:
         """The next rows of the pass."""

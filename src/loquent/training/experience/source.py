@@ -89,6 +89,7 @@ class Experience(ABC):
 
     def __init__(self, parts: Parts) -> None:
         self.parts, self.settings = parts, parts.recipe.training
+        self._tells_cuts = True
         self.task, self.actor, self.algorithm = parts.task, parts.actor, parts.algorithm
         self.rows = by_id(parts.pool.rows)
         self.sampler: Any = Sampler(parts.pool, parts.key.child("rows"), scale=self.settings.priority)
@@ -135,6 +136,33 @@ class Experience(ABC):
     def ends(self) -> Any:
         """The function from a turn to the ends of its tokens, for rewards per token; None without tokens."""
         return None
+
+    def held_out_loss(self) -> dict[str, float]:
+        """The loss on held-out answers of a learner that imitates; empty for others."""
+        return {}
+
+    def cuts(self, logs: Mapping[str, float]) -> str:
+        """The share of the prompts that are cut, the side, and what to set; "" if none is.
+
+        `logs`: the values of an update. Only the first text of a run is not empty.
+        """
+        share = self._cut_share(logs) if self._tells_cuts else 0.0
+        if not share:
+            return ""
+        self._tells_cuts = False
+        decoding, actor = self.parts.recipe.decoding, self.actor
+        setting = "lower decoding.max_new_tokens, or use a model with a longer context"
+        if decoding.max_prompt_tokens:
+            setting = f"raise decoding.max_prompt_tokens = {decoding.max_prompt_tokens}, or {setting}"
+        return (
+            f"{share:.0%} of the rows to learn from are cut to prompts of at most {actor.room} tokens: they "
+            f"lose their oldest turns, then tokens on the {actor.truncation_side} side "
+            f"(decoding.truncation_side); {setting}"
+        )
+
+    def _cut_share(self, logs: Mapping[str, float]) -> float:
+        """The share of the rows that lost turns or tokens for length."""
+        return logs.get("rollout/cut_prompts", 0.0)
 
     def needs(self) -> dict[str, int]:
         """The bytes by part that the run will allocate after its start at least; {} if they are not known."""

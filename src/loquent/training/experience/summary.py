@@ -36,6 +36,7 @@ def tokens(
         "rollout/dropped_turns": float(batch.dropped),
         "rollout/segments": float(batch.segments),
         "rollout/cut_tokens": float(batch.cut),
+        "rollout/cut_prompts": batch.cut_rows / max(1, len(batch)),
         **(within_rows(episodes, weights) if answers > 1 else {}),
         **drift([turn.text for episode in episodes for turn in episode.answers()]),
     }

@@ -13,6 +13,7 @@ from loquent.pretrained.footprint import products
 from loquent.training.estimates import language_models, needs
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
+from loquent.training.experience.held_out import HeldOut
 from loquent.training.experience.played import Played
 from loquent.training.experience.source import Parts
 from loquent.training.recipes import Recipe
@@ -24,6 +25,7 @@ class PlayedTokens(Played):
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
         self.decodes = parts.source == "play"
+        self._held_out = HeldOut(parts)
 
     @classmethod
     def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
@@ -37,6 +39,10 @@ class PlayedTokens(Played):
     def ends(self) -> Any:
         """The ends of a turn's tokens, by the format."""
         return ends_by(self.actor.format)
+
+    def held_out_loss(self) -> dict[str, float]:
+        """The loss on held-out answers of a learner that imitates; empty for others."""
+        return self._held_out.loss()
 
     def rewarded(self, episodes: Sequence[Episode]) -> list[Episode]:
         """The episodes with the rewards of all terms, per token too."""

@@ -13,12 +13,12 @@ from typing import Any
 from loquent.core import registry
 from loquent.core.algorithm import AlgorithmConfig
 from loquent.core.catalogue import DEFAULT_TASK
-from loquent.core.options import COMMAND_LINE, SUITE, Node, fill, unknown
+from loquent.core.options import COMMAND_LINE, Node, fill, unknown
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, NotImported, UnknownName
 from loquent.models.decoding_settings import Decoding
-from loquent.training.recipes import foreign_names, kinds, scores
-from loquent.training.recipes.overrides import PROFILE
+from loquent.training.recipes import effects, foreign_names, kinds, scores
+from loquent.training.recipes.overrides import PROFILE, rank
 from loquent.training.recipes.sections import ModelSettings, TrainingSettings
 
 SECTIONS = ("task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training")
@@ -47,7 +47,7 @@ def settings(root: Node) -> dict[str, Any]:
         _drop(sections, name, algorithm)
     decoding = sections.get("decoding")
     evaluation = _evaluation(decoding, sections.get("evaluation"))
-    return {
+    made = {
         "name": str(sections["name"].value) if "name" in sections else "unnamed",
         "task": task,
         "options": options,
@@ -60,6 +60,8 @@ def settings(root: Node) -> dict[str, Any]:
         "config": config,
         "training": fill(TrainingSettings, sections.get("training"), "training"),
     }
+    effects.remark(sections, made)
+    return made
 
 
 def _check_foreign(sections: Mapping[str, Node], known: Sequence[str]) -> None:
@@ -146,13 +148,8 @@ def _asked_in_vain(model: ModelSettings, nodes: Mapping[str, Node]) -> list[str]
     return [
         name
         for name in unused_of_model(model)
-        if name in nodes and getattr(model, name) and (path is None or _rank(nodes[name]) >= _rank(path))
+        if name in nodes and getattr(model, name) and (path is None or rank(nodes[name]) >= rank(path))
     ]
-
-
-def _rank(node: Node) -> int:
-    """The rank of a setting's place; in this order, each overrides the one before."""
-    return {PROFILE: 1, SUITE: 2, COMMAND_LINE: 3}.get(node.source, 0)
 
 
 def _kind(node: Node | None, section: str, default: str, schema_of: Any) -> tuple[str, Any]:
@@ -233,8 +230,8 @@ def _with_preset(nodes: Mapping[str, Node], kind: str, config: type[AlgorithmCon
     own, below = dict(nodes), True
     for setting, node in nodes.items():  # those of a base's file stand before the preset
         below = below and setting != "preset"
-        earlier = below and node.source != chosen.source and _rank(node) == _rank(chosen)
-        if setting in made and (_rank(node) < _rank(chosen) or earlier):
+        earlier = below and node.source != chosen.source and rank(node) == rank(chosen)
+        if setting in made and (rank(node) < rank(chosen) or earlier):
             del own[setting]
     del own["preset"]
     return {**made, **own}

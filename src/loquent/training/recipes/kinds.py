@@ -69,6 +69,14 @@ def algorithm_class(name: str) -> type[Algorithm]:
     return cls
 
 
+def unused_of_model(algorithm: str) -> tuple[str, ...]:
+    """The settings of `model:` that have no effect on this algorithm; none if it is not imported."""
+    try:
+        return algorithm_class(algorithm).unused_of_model
+    except NotImported:
+        return ()
+
+
 def unused_sections(algorithm: str) -> tuple[str, ...]:
     """The sections of a recipe that have no effect on this algorithm; none if it is not imported."""
     try:

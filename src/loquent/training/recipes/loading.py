@@ -10,6 +10,7 @@ from typing import Literal
 
 from loquent.core import registry
 from loquent.core.options import Node, read
+from loquent.core.settings import noting_remarks
 from loquent.errors import BadSetting, UnknownName, naming
 from loquent.files import trust
 from loquent.training.recipes import building, composition, layers, smoke
@@ -59,8 +60,10 @@ def load(
         tiny = smoke.overrides_of(profile, root, [*chosen, *overrides])
     whole = override(override(override(root, chosen), tiny, PROFILE), overrides)
     alone |= _gate(whole, [*own, *others], imports)
-    with registry.refuse_imports(alone):
-        return Recipe(**building.settings(whole), alone=alone)
+    remarks: list[str] = []
+    with registry.refuse_imports(alone), noting_remarks(remarks.append):
+        fields = building.settings(whole)
+    return Recipe(**fields, alone=alone, remarks=tuple(remarks))
 
 
 def _gate(tree: Node, files: Sequence[Path], imports: Imports) -> frozenset[str]:

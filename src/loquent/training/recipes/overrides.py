@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loquent.core.options import COMMAND_LINE, PROFILE, Node, parse
+from loquent.core.options import COMMAND_LINE, PROFILE, SUITE, Node, parse
 from loquent.core.safe_yaml import MOST_LEVELS
 from loquent.errors import BadSetting, naming
 
@@ -127,3 +127,8 @@ def _mapping(node: Node, text: str) -> dict[str, Node]:
     if not isinstance(node.value, dict):
         raise BadSetting(f"the override {text!r}: {node.bare()!r} has no settings inside")
     return node.value
+
+
+def rank(node: Node) -> int:
+    """The rank of a setting's place; in this order, each overrides the one before."""
+    return {PROFILE: 1, SUITE: 2, COMMAND_LINE: 3}.get(node.source, 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from loquent.core import registry
 from loquent.core.options import dump, parse, without_transport
+from loquent.core.settings import noting_remarks
 from loquent.core.values import Record, digest, plain
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import building, kinds
@@ -35,6 +36,8 @@ class Recipe:
     training: TrainingSettings
     alone: frozenset[str] = dataclasses.field(default=frozenset(), compare=False)
     """Names of code that is not imported (`load(imports="none")`): the recipe can be shown, not run."""
+    remarks: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    """The remarks on its settings, such as one without effect; they were shown when it was made."""
 
     def resolved(self) -> dict[str, Any]:
         """The whole recipe as values that YAML can hold, with every default that has an effect.
@@ -80,9 +83,10 @@ class Recipe:
 
     def replace(self, *overrides: str) -> Recipe:
         """The same recipe with `key.path=value` overrides."""
-        with registry.refuse_imports(self.alone):
+        remarks: list[str] = []
+        with registry.refuse_imports(self.alone), noting_remarks(remarks.append):
             fields = building.settings(override(parse(dump(self.resolved()), self.name), overrides))
-        return Recipe(**fields, alone=self.alone)
+        return Recipe(**fields, alone=self.alone, remarks=tuple(dict.fromkeys([*self.remarks, *remarks])))
 
     def yaml(self) -> str:
         """`resolved` as YAML text, which `show` prints and a run's folder keeps."""

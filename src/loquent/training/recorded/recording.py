@@ -48,6 +48,7 @@ class Recording:
     episodes: int  # after filtering; an episode in which the learning seat never answered has no row
     mean_return: float
     digest: str
+    cut_rows: float  # the share of all rows, before filtering, that lost turns or tokens for length
     unjudged: int = 0  # episodes left out because a reward could not be judged
 
     def as_json(self) -> dict[str, Any]:
@@ -64,6 +65,7 @@ class Recording:
             "dropped_turns": batch.dropped,
             "segments": batch.segments,
             "cut_tokens": batch.cut,
+            "cut_rows": self.cut_rows,
             "digest": self.digest,
         }
 
@@ -97,13 +99,15 @@ def record(
     kept = np.arange(len(returns)) if cutoff is None else at_least(returns, cutoff)
     chosen = kept[shares(returns[kept], top=settings.data_top, bottom=settings.data_bottom)]
     batch = cat(episodes.batches, actor.format.pad)
+    cut_rows = batch.cut_rows / max(1, len(batch))
     if len(chosen) < len(returns):
         batch = batch.take(torch.isin(batch.episode, torch.from_numpy(chosen)))
     if not len(batch):
         what = f"training.data = {paths!r}: the learning seat answers in none of the {len(chosen)} episodes"
         raise BadSetting(f"{what}; name files with episodes in which it answers")
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
-    return Recording(batch, len(chosen), float(np.mean(returns[chosen])), digest_of(batch), episodes.unjudged)
+    mean = float(np.mean(returns[chosen]))
+    return Recording(batch, len(chosen), mean, digest_of(batch), cut_rows, episodes.unjudged)
 
 
 @dataclass

@@ -1,0 +1,143 @@
+"""What a run does without being asked for is shown once, and stands in its folder and its report."""
+
+import math
+import warnings
+
+import pytest
+import torch
+
+from loquent.core.settings import Remark, noting_remarks
+from loquent.errors import BadSetting
+from loquent.files import run_remarks
+from loquent.files.run_remarks import RunRemarks
+from loquent.report import write_report
+from loquent.training import recipes
+from loquent.training.train import train
+from loquent.training.trainer import Trainer
+
+TINY = (
+    "model={layers: 1, width: 16, heads: 2, context: 64, vocabulary: 300, tokenizer_texts: 100}",
+    "task.limit=40",
+    "training={updates: 4, episodes: 4, evaluate_every: 1, evaluate_episodes: 4, final_episodes: 4}",
+    "decoding.max_new_tokens=40",
+    "metrics={}",
+)
+
+
+def recipe(*overrides, kind="supervised", task="{kind: generation, source: builtin, prompt_words: 24}"):
+    return recipes.load(
+        "reviews_supervised", [f"algorithm={{kind: {kind}}}", f"task={task}", *TINY, *overrides]
+    )
+
+
+def remarks(made):
+    return "\n".join(made.remarks)
+
+
+IN_VAIN = [
+    ("model.critic=network", "supervised", "model.critic = 'network' has no effect: supervised does not use"),
+    ("model.critic=head", "grpo", "model.critic = 'head' has no effect: grpo does not use it"),
+    ("evaluation={method: greedy, temperature: 0.5}", "ppo", "evaluation.temperature = 0.5 has no effect"),
+    ("decoding.beams=9", "ppo", "decoding.beams = 9 has no effect: it serves beam search only"),
+    ("training.patience=3", "ppo", "training.patience = 3 has no effect: training.stop_metric is empty"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::loquent.core.settings.Remark:loquent.training.recipes.effects")
+@pytest.mark.parametrize(("setting", "kind", "text"), IN_VAIN)
+def test_a_setting_in_vain_is_named(setting, kind, text):
+    assert text in remarks(shown := recipes_with_shown(setting, kind)), shown.remarks
+    assert not recipe(kind=kind).remarks
+
+
+def recipes_with_shown(setting, kind):
+    with pytest.warns(Remark):
+        return recipe(setting, kind=kind)
+
+
+def test_a_low_learning_rate_with_adapters_is_named():
+    with pytest.warns(Remark, match="learning_rate = 1e-06 with model.lora.rank = 4: adapters usually need"):
+        recipe("model={path: some/model, lora: {rank: 4}}", "algorithm.learning_rate=1e-6")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Remark)
+        recipe("model={path: some/model, lora: {rank: 4}}", "algorithm.learning_rate=1e-4")
+
+
+def test_a_stop_metric_that_is_not_measured_is_refused_at_the_start(tmp_path):
+    with pytest.raises(BadSetting, match="the task declares no ending as success"):
+        Trainer(recipe("training.stop_metric=success"))
+    with pytest.raises(BadSetting, match="'score/nothing' is not measured in evaluation"):
+        train(recipe("training.stop_metric=score/nothing"), tmp_path / "run", progress=False)
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """A run that stops early and whose prompts are cut; returns it and what it showed."""
+    folder = tmp_path_factory.mktemp("remarks") / "run"
+    made = recipe("training.stop_metric=return", "training.patience=1", "training.margin=9.0")
+    with pytest.warns(Remark) as shown:
+        return train(made, folder, progress=False), [str(each.message) for each in shown]
+
+
+def test_early_stopping_and_cut_prompts_are_shown_and_recorded(stopped):
+    run, shown = stopped
+    lines = run_remarks.read(run.folder)
+    assert [line["remark"] for line in lines] == shown
+    cut, early = shown
+    assert "of the rows to learn from are cut to prompts of at most 24 tokens" in cut
+    assert "decoding.truncation_side" in cut
+    assert lines[0]["update"] == 1
+    share = run.metrics[0]["rollout/cut_prompts"]
+    assert 0 < share <= 1
+    assert f"{share:.0%} of the rows" in cut
+    assert "early stopping after update 2 of 4: return was" in early
+    assert lines[1]["update"] == 2
+    assert "the checkpoint of update 1 stays" in early
+    page = write_report([run.folder], run.folder / "page.html").read_text()
+    assert "early stopping after update 2 of 4" in page
+    assert ">Remarks<" in page
+
+
+def test_a_supervised_run_logs_the_held_out_loss(stopped):
+    """The loss is that of the whole distribution, token by token, of the expert's held-out answers."""
+    run, _ = stopped
+    line = run.metrics[-1]
+    assert line["supervised/held_out_perplexity"] == pytest.approx(
+        math.exp(line["supervised/held_out_loss"]), rel=1e-12
+    )
+    trainer = Trainer(run.recipe)
+    with torch.no_grad():
+        trainer.experience.held_out_loss()
+        batch = trainer.experience._held_out._batch
+        logprobs = trainer.actor.policy(
+            input_ids=batch.tokens, attention_mask=batch.real.long()
+        ).logits.log_softmax(-1)
+    own = logprobs[:, :-1].gather(2, batch.tokens[:, 1:, None])[..., 0][batch.is_action[:, 1:]]
+    ours = trainer.experience.held_out_loss()["supervised/held_out_loss"]
+    assert ours == pytest.approx(-float(own.double().mean()), rel=1e-5)
+    words = Trainer(recipe("decoding.max_new_tokens=8", "model.context=256", task="{kind: wordle}"))
+    assert words.experience.held_out_loss()["supervised/held_out_loss"] > 0
+
+
+def test_a_remark_is_shown_once_and_kept_once(tmp_path):
+    kept = RunRemarks(["before"])
+
+    def remark():
+        with noting_remarks(kept.add):
+            for _ in range(2):
+                warnings.warn("twice", Remark, stacklevel=1)
+            kept.begin(tmp_path)
+            kept.update = 3
+            warnings.warn("later", Remark, stacklevel=1)
+
+    with pytest.warns(Remark) as shown:
+        remark()
+    assert [str(each.message) for each in shown] == ["twice", "later"]
+    with (tmp_path / "remarks.jsonl").open("a") as file:
+        file.write('{"update": 4, "rem')
+    again = RunRemarks(["before"])
+    again.begin(tmp_path, 4)
+    assert [(line["update"], line["remark"]) for line in run_remarks.read(tmp_path)][:3] == [
+        (0, "before"), (0, "twice"), (3, "later")
+    ]  # fmt: skip
