@@ -99,14 +99,16 @@ def load_language(path: str, device: str, dtype: str, *, revision: str | None = 
     return pretrained.load(str(folder), revision=revision, device=device, dtype=dtype, advice=advice)
 
 
-def folder_format(folder: str | Path, language: LanguageModel) -> Format:
-    """The format that an exported folder was trained with; for any other model's, chat or plain as "auto".
+def folder_format(
+    folder: str | Path, language: LanguageModel, name: str = "auto", thinking: bool | None = None
+) -> Format:
+    """The format that an exported folder was trained with; for any other model's the given one.
 
     Raises:
         BadCheckpoint, BadSetting: the note in the folder cannot be read, or names no format.
     """
-    name, thinking = format_of(read_note(folder), folder)
-    return of_model(name, language.module, language.tokenizer, thinking)
+    name, noted = format_of(read_note(folder), folder, name)
+    return of_model(name, language.module, language.tokenizer, thinking if noted is None else noted)
 
 
 def _adapted(language: LanguageModel, settings: ModelSettings, key: Key) -> LanguageModel:

@@ -12,7 +12,6 @@ from loquent.core.options import COMMAND_LINE, parse
 from loquent.core.task import Task
 from loquent.errors import BadSetting, require
 from loquent.files.run_folder import RunFolder
-from loquent.models.exported import format_name, read_note
 from loquent.training import by_name, recipes
 from loquent.training.policies import policy_folder
 from loquent.training.recipes import Recipe
@@ -120,8 +119,8 @@ def _of_run(run: Run, recipe: Recipe, policy: Path, task: Task) -> Loaded:
 
 def _model(folder: Path, recipe: Recipe) -> Loaded:
     from loquent.agents.language_model import LanguageModelAgent
-    from loquent.training.start import load_language, make_format
+    from loquent.training.start import folder_format, load_language
 
     language = load_language(str(folder), recipe.model.device, recipe.model.dtype)
-    format = make_format(format_name(read_note(folder), folder, recipe.model.format), language)
+    format = folder_format(folder, language, recipe.model.format, recipe.model.thinking)
     return LanguageModelAgent(language.module, format, recipe.evaluation, name=folder.name), language

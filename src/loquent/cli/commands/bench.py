@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.cli.commands.printed import in_time
+from loquent.cli.commands.printing import in_time
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.errors import BadSetting, in_words
 from loquent.statistics import tables
