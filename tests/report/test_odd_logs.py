@@ -103,15 +103,15 @@ def test_every_line_may_be_odd(tmp_path):
 
 
 EVALUATIONS = {
-    "a text among the values": (("values", "return", "x"), "values.return is 'x'"),
-    "a list of values": (("values", None, [1]), r"values is \[1\]"),
-    "no number of episodes": (("n", None, "3"), "n is '3'"),
-    "a split that is none": (("split", None, None), "split is null"),
-    "a direction that is none": (("higher_is_better", "return", "up"), "higher_is_better is"),
-    "an owner that is none": (("owners", None, {"return": 1}), "owners is"),
-    "a range that is none": (("ranges", None, {"return": [0]}), "ranges is"),
-    "an end that is none": (("ranges", None, {"return": [0, "1"]}), "ranges is"),
-    "rewarded values that are none": (("rewarded", None, [1]), "rewarded is"),
+    "a text among the values": (("values", "return", "x"), "values.return must be a finite number or null, got 'x'"),
+    "a list of values": (("values", None, [1]), r"values must be an object {...}, got \[1\]"),
+    "no number of episodes": (("n", None, "3"), "n must be an integer, got '3'"),
+    "a split that is none": (("split", None, None), "split must be a text, got null"),
+    "a direction that is none": (("higher_is_better", "return", "up"), "higher_is_better.return must be"),
+    "an owner that is none": (("owners", None, {"return": 1}), "owners.return must be a text, got 1"),
+    "a range that is none": (("ranges", None, {"return": [0]}), "ranges.return must be"),
+    "an end that is none": (("ranges", None, {"return": [0, "1"]}), r"ranges.return\[1\] must be"),
+    "rewarded values that are none": (("rewarded", None, [1]), r"rewarded\[0\] must be a text, got 1"),
 }
 
 

@@ -331,7 +331,7 @@ def test_the_golden_episodes_are_played_again():
         ({"board": [[[0, 0, 1, 0, 10.0]], [], []]}, "inside the box"),
         ({"board": [[{"x_loc": 0}], [], []]}, "board"),
         ({"board": [[{"x_loc": 0}], 5, []]}, "board must be three lists"),
-        ({"board": [[{"x_loc": 0}, [1, 2, 3, 4, 5]], [], []]}, r"board\[0\]\[0\] must be an object"),
+        ({"board": [[{"x_loc": 0}, [1, 2, 3, 4, 5]], [], []]}, r"board\[0\]\[0\] lacks the field 'y_loc'"),
         ({"program": "1"}, "program: .*its value must be a bool, got int"),
         ({"program": "count(all_items)"}, "program: .*its value must be a bool, got int"),
         ({"board": [[[0, 0, 1, 0, 10]] * 101, [], []]}, "the board has 101 items"),

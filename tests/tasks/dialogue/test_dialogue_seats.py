@@ -104,7 +104,7 @@ def test_damaged_networks_are_refused(tmp_path):
     with pytest.raises(BadSetting, match="not finite"):
         layers.load(written("d", (np.full((3, 2), np.nan, np.float32),), np.zeros(2, np.float32)), "judge")
     (tmp_path / "a" / card.WEIGHTS).write_bytes(b"no")
-    with pytest.raises(BadSetting, match="cannot be read"):
+    with pytest.raises(BadSetting, match="is not what was written"):
         layers.load(tmp_path / "a", "judge")
     with pytest.raises(BadSetting, match=card.CARD):
         layers.load(tmp_path / "none", "judge")
