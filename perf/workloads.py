@@ -84,14 +84,18 @@ def prompts(size: str, rows: int, length: int, seed: int = 0) -> list[list[int]]
 
 def language(size: str, seed: int = 0, shape: str = "gpt2", *, device: str = "cpu") -> LanguageModel:
     """The network with a tokenizer in which every word is one character, so that texts have the wanted number
-    of tokens.
+    of tokens. The tokenizer of a causal model writes the start token before a text.
     """
-    from tokenizers import Tokenizer, decoders, models
+    from tokenizers import Tokenizer, decoders, models, processors
     from transformers import PreTrainedTokenizerFast
 
     vocabulary = {"<|end|>": 0, **{character(i): i for i in range(1, SIZES[size].vocabulary)}}
     core = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     core.decoder = decoders.Fuse()
+    if shape != "t5":
+        core.post_processor = processors.TemplateProcessing(
+            single="<|end|> $A", special_tokens=[("<|end|>", 0)]
+        )
     marks = dict.fromkeys(("bos_token", "eos_token", "pad_token"), "<|end|>")
     return LanguageModel(
         network(size, shape, seed, device=device), PreTrainedTokenizerFast(tokenizer_object=core, **marks)

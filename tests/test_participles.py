@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 HOUSE = Path(__file__).resolve().parents[1] / "src" / "loquent"
-MOST_FUNCTIONS, MOST_MODULES = 225, 38
+MOST_FUNCTIONS, MOST_MODULES = 236, 38
 SLACK = 10  # names fewer than the limit before it must be lowered
 IRREGULAR = re.compile(
     "begun|borne|bound|broken|brought|built|bought|caught|chosen|drawn|driven|fed|felt|found|frozen|given|gone|"

@@ -68,8 +68,8 @@ def play(
     """
     from loquent.core.rollout.loop import games
     from loquent.core.rollout.loop import play as run
+    from loquent.data.pools import held_out
     from loquent.errors import UnknownName
-    from loquent.training.evaluate import held_out
 
     require(learning, str, "learning", "the name of a seat")
     built = _task(task)

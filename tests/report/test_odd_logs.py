@@ -103,7 +103,10 @@ def test_every_line_may_be_odd(tmp_path):
 
 
 EVALUATIONS = {
-    "a text among the values": (("values", "return", "x"), "values.return must be a finite number or null, got 'x'"),
+    "a text among the values": (
+        ("values", "return", "x"),
+        "values.return must be a finite number or",
+    ),
     "a list of values": (("values", None, [1]), r"values must be an object {...}, got \[1\]"),
     "no number of episodes": (("n", None, "3"), "n must be an integer, got '3'"),
     "a split that is none": (("split", None, None), "split must be a text, got null"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.seeding import Key
-from loquent.core.task import Row
-from loquent.core.values import digest, frozen, plain
+from loquent.core.seeding import Key, as_integer
+from loquent.core.task import Row, Task
+from loquent.core.values import EMPTY, Record, digest, frozen, plain
 from loquent.data.tables.rows import Rows
-from loquent.errors import BadCheckpoint, LoquentError
+from loquent.errors import BadCheckpoint, LoquentError, require
 from loquent.files import saved_state
 
 MOST = sys.float_info.max
@@ -236,3 +237,50 @@ class Sampler:
         uniform = self.key.child("draw", self.drawn).generator().random()
         self.drawn += 1
         return self.pool.draw(uniform, scale)
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of all evaluations of a run; training never uses its streams."""
+    return Key(seed, ("evaluation",)).integer(53)
+
+
+def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> Sequence[Row]:
+    """The rows of a split whose fields have the values of `only`.
+
+    Raises:
+        LoquentError: there is none, or two rows have one id: rewards and metrics find rows by their ids.
+    """
+    every = task.rows(split)
+    if not isinstance(every, Rows) and len({row.id for row in every}) < len(every):
+        id, count = Counter(row.id for row in every).most_common(1)[0]
+        raise LoquentError(
+            f"{task.identity} has {count} rows with the id {id!r} in its split {split!r}; every row must "
+            "have an id of its own"
+        )
+    rows = every
+    if only and isinstance(every, Rows):
+        rows = every.chosen(lambda row: _has(row, only))
+    elif only:
+        rows = [row for row in every if _has(row, only)]
+    if not rows:
+        raise LoquentError(
+            f"{task.identity} has no rows in its split {split!r}" + (f" with {dict(only)}" if only else "")
+        )
+    return rows
+
+
+def _has(row: Row, fields: Record) -> bool:
+    return all(row.fields.get(name) == value for name, value in fields.items())
+
+
+def held_out(task: Task, split: str, count: int, only: Record = EMPTY) -> list[Sequence[Row]]:
+    """`count` rows of a split, in rounds: the whole split as often as needed, then its beginning.
+
+    Raises:
+        BadSetting: `split` is no text, or `count` is no integer or less than 1.
+        LoquentError: the split has no such rows.
+    """
+    require(split, str, "split", "the name of a split of the task")
+    count = as_integer(count, f"episodes = {count!r:.80}: must be an integer of at least 1", low=1)
+    rows = chosen_rows(task, split, only)
+    return [rows[: count - done] for done in range(0, count, len(rows))]

@@ -15,7 +15,6 @@ from loquent.errors import BadSetting
 from loquent.files import names
 from loquent.files.run_folder import RunFolder
 from loquent.models.decoding_settings import Decoding
-from loquent.training.policies import policy_folder
 
 AGENT = "agent."  # the prefix of an agent's option on a command line
 NEEDS_TASK = "--task TASK"
@@ -138,6 +137,7 @@ def model(name: str, *, allow_imports: bool = False, **decoding: Any) -> tuple[A
         name: the folder of a run, of a checkpoint or of a model, or a Hugging Face name.
         decoding: fields of the decoding settings to replace, such as `max_new_tokens=5`.
     """
+    from loquent.training.policies import policy_folder
     from loquent.training.run import load_run
 
     folder = RunFolder.around(Path(name))

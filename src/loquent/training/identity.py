@@ -14,8 +14,8 @@ from loquent.core.guards.json_files import shown
 from loquent.core.task import Task
 from loquent.core.values import digest
 from loquent.data import content
+from loquent.data.pools import held_out
 from loquent.errors import AnotherRun, BadSetting, UnknownName
-from loquent.training.evaluate import held_out
 from loquent.training.recipes import Recipe, kinds
 from loquent.training.recipes.sections import TrainingSettings
 

@@ -16,7 +16,7 @@ from loquent.core.episode import Episode
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Task
-from loquent.data.pools import Pool
+from loquent.data.pools import Pool, chosen_rows
 from loquent.data.sources import share
 from loquent.data.tables.rows import Rows
 from loquent.errors import BadSetting
@@ -25,7 +25,6 @@ from loquent.models.actor import Actor
 from loquent.models.exported import format_of, read_note
 from loquent.models.format.names import Format, of_model
 from loquent.pretrained import LanguageModel, footprint, lora
-from loquent.training.evaluate import chosen_rows
 from loquent.training.identity import naming_split
 from loquent.training.policies import policy_folder
 from loquent.training.recipes import Recipe

@@ -17,9 +17,9 @@ from loquent.core.episode import TASK, Turn
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
+from loquent.data.pools import held_out
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
-from loquent.training.evaluate import held_out
 from loquent.training.run import load_run
 from loquent.training.start import make_task
 

@@ -17,14 +17,13 @@ import loquent
 from loquent.core.seeding import Key
 from loquent.core.values import Record
 from loquent.data import content, sources
-from loquent.data.pools import Pool, Sampler
+from loquent.data.pools import Pool, Sampler, chosen_rows
 from loquent.data.sources import Source, limited, load, share
 from loquent.data.tables import cache, writing
 from loquent.data.tables.rows import Rows, by_id
 from loquent.errors import BadCheckpoint, BadRow, LoquentError, UnknownName
 from loquent.tasks.generation import rows as generation_rows
 from loquent.training import recipes
-from loquent.training.evaluate import chosen_rows
 from loquent.training.start import pool
 from loquent.training.trainer import Trainer
 

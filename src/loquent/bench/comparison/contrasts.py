@@ -23,10 +23,11 @@ from loquent.core.metric import Context, Scores
 from loquent.core.task import Task
 from loquent.core.values import Record
 from loquent.data import outcomes
+from loquent.data.pools import held_out
 from loquent.errors import BadSetting
 from loquent.rewards import compose
 from loquent.statistics import comparing
-from loquent.training.evaluate import Evaluation, evaluate_by, held_out
+from loquent.training.evaluate import Evaluation, evaluate_by
 from loquent.training.metrics import build_metrics
 from loquent.training.recipes import Recipe
 from loquent.training.run import Run, for_evaluation

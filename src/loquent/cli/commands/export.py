@@ -48,7 +48,7 @@ class Options(CommandOptions):
         "NAME",
         "publish the folder with a model card as this model of the hub, private if it is new",
     )
-    license: str | None = option(None, "ID", "with --push: the licence of the model, such as apache-2.0")
+    license: str | None = option(None, "ID", "with --push: the licence of the model, such as mit")
     public: bool = option(False, "", "with --push: a new model is public")
 
 
@@ -73,7 +73,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
 
 def _licence(options: Options, run_folder: RunFolder | None) -> str:
     """The licence with which the model is published; "" if it is not published."""
-    from loquent.files import publishing
+    from loquent.cli import publishing
 
     if options.push is None:
         if options.license or options.public:
@@ -87,7 +87,7 @@ def _licence(options: Options, run_folder: RunFolder | None) -> str:
 
 def _push(folder: Path, run_folder: RunFolder, name: str, licence: str, public: bool) -> str:
     """Write the model card, say what is sent, send it, and print the address."""
-    from loquent.files import publishing
+    from loquent.cli import publishing
     from loquent.models.card import CARD
     from loquent.report.card import card
 

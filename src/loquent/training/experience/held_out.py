@@ -6,10 +6,10 @@ from functools import cached_property
 
 from loquent.agents.scripted import Expert
 from loquent.core.rollout.loop import games, play
+from loquent.data.pools import evaluation_seed, held_out
 from loquent.errors import BrokenAgent
 from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.rewards import compose
-from loquent.training.evaluate import evaluation_seed, held_out
 from loquent.training.experience.source import Parts, player_of
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from loquent.core.algorithm import RateSettings
 from loquent.core.options import Node
 from loquent.core.settings import Remark
 from loquent.training.recipes import kinds
@@ -85,7 +86,8 @@ def _without_effect(made: Mapping[str, Any]) -> Iterator[tuple[str, str, str, st
 
 def _adapters(made: Mapping[str, Any]) -> Iterator[str]:
     """A hint for adapters with the learning rate of a whole model."""
-    rank, rate = made["model"].lora.rank, getattr(made["config"], "learning_rate", None)
+    config, rank = made["config"], made["model"].lora.rank
+    rate = config.learning_rate if isinstance(config, RateSettings) else None
     if rank and rate and rate < LOW_RATE:
         yield (
             f"algorithm.learning_rate = {rate:g} with model.lora.rank = {rank}: adapters usually need 1e-5 "

@@ -9,13 +9,14 @@ from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Row
+from loquent.data.pools import chosen_rows
 from loquent.data.sources import with_validation
 from loquent.errors import BadRow, LoquentError
 from loquent.metrics.making import make as make_metric
 from loquent.tasks.generation.corpora.story_files import story
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
-from loquent.training.evaluate import chosen_rows, evaluate_agent
+from loquent.training.evaluate import evaluate_agent
 
 
 def made(dataset, path, **more):
