@@ -92,7 +92,7 @@ def test_only_the_owner_names_the_files_of_a_run():
     of_datasets = (
         "core/guards/arrow_files.py",
         "data/row_files.py",
-    )  # folders that the library datasets saved
+    )  # folders saved by datasets
     saved = {place: ["state.json"] for place in of_datasets}
     assert found == {**saved, "data/tables/cache.py": [".lock"]}
     assert len(RUN_FILES) > 15
