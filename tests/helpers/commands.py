@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 OFFLINE = Path(__file__).with_name("offline")
+PATH = list(sys.path)  # before tests add folders of their own
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(["helpers.preloaded"])
 
@@ -37,7 +38,7 @@ def loquent(words, folder, *, stdin="", timeout=120, environment=None) -> subpro
     with TemporaryDirectory() as place:
         files = [Path(place, name) for name in ("stdin", "stdout", "stderr")]
         files[0].write_text(stdin)
-        child = process(_child, list(words), str(folder), files, {**os.environ, **(environment or {})})
+        child = process(_child, list(words), str(folder), files, {**os.environ, **(environment or {})}, PATH)
         child.start()
         child.join(timeout)
         code = child.exitcode
@@ -48,7 +49,8 @@ def loquent(words, folder, *, stdin="", timeout=120, environment=None) -> subpro
         return subprocess.CompletedProcess(words, code, files[1].read_text(), files[2].read_text())
 
 
-def _child(words, folder, files, environment):
+def _child(words, folder, files, environment, path):
+    sys.path[:] = path
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
