@@ -336,7 +336,7 @@ def test_what_cannot_be_left_out_is_refused():
         BadSetting, match=r"rewards.quality: its judge may fail, and sb3/dqn learns from an episode before"
     ):
         of_run(term(), playing=True, **chosen)
-    with pytest.raises(BadSetting, match="2 processes would be told different scores"):
+    with pytest.raises(BadSetting, match="2 processes would get different scores"):
         of_run(term(), playing=False, processes=2, **chosen)
     with pytest.raises(BadSetting, match="its weight is 0"):
         term(weight=0)

@@ -361,11 +361,7 @@ class Task(ABC):
     def total(self, rewards: Record, weights: Record | None = None) -> float:
         """The weighted sum of named rewards; a reward without a weight does not count."""
         weights = self.spec.rewards if weights is None else weights
-        total = 0.0
-        for name, value in rewards.items():
-            if name in weights:
-                total += weights[name] * value
-        return total
+        return sum((weights[name] * value for name, value in rewards.items() if name in weights), 0.0)
 
     @final
     def succeeded(self, ended: str | None) -> bool | None:

@@ -25,14 +25,14 @@ def answer(messages, before=("", ())):
     text = tokenizer.apply_chat_template(
         messages, add_generation_prompt=True, tokenize=False{variables}
     )
-    said, ids = before
-    if ids and text.startswith(said):  # earlier answers stay as they were drawn
-        ids = [*ids, *tokenizer(text[len(said) :], add_special_tokens=False)["input_ids"]]
+    earlier, ids = before
+    if ids and text.startswith(earlier):  # earlier answers stay as they were drawn
+        ids = [*ids, *tokenizer(text[len(earlier) :], add_special_tokens=False)["input_ids"]]
     else:
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     drawn = model.generate(torch.tensor([ids]), generation_config=settings)[0].tolist()
-    said = text + tokenizer.decode(drawn[len(ids) :], clean_up_tokenization_spaces=False)
-    return tokenizer.decode(drawn[len(ids) :], skip_special_tokens=True), (said, drawn)
+    conversation = text + tokenizer.decode(drawn[len(ids) :], clean_up_tokenization_spaces=False)
+    return tokenizer.decode(drawn[len(ids) :], skip_special_tokens=True), (conversation, drawn)
 
 
 print(answer({example})[0])

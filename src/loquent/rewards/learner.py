@@ -153,7 +153,7 @@ def of_run(
         if counts is None:
             continue
         if term.fallible and (playing or processes > 1):
-            why = f"{processes} processes would be told different scores"
+            why = f"{processes} processes would get different scores"
             if playing:
                 why = f"{name} learns from an episode before it is scored, so it could not be left out"
             raise BadSetting(

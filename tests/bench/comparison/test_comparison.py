@@ -66,8 +66,10 @@ def test_the_difference_is_paired_by_row(task):
     difference = contrast.step.difference
     assert (first.values["return"], second.values["return"], difference.mean) == (2.0, 3.0, 1.0)
     assert difference.error == pytest.approx(math.sqrt(2 / 3) / 2)
-    assert difference.p == pytest.approx(0.0917, abs=1e-4)
-    assert (difference.low, difference.high) == pytest.approx((-0.2992, 2.2992), abs=1e-4)
+    tail = math.sqrt(2) / 3 + math.atan(math.sqrt(2))  # Student's distribution of 3 degrees in closed form
+    assert difference.p == pytest.approx(1 - 2 / math.pi * tail, rel=1e-9)
+    half = 3.182446305284263 * math.sqrt(2 / 3) / 2  # by the quantile at .975 of 3 degrees
+    assert (difference.low, difference.high) == pytest.approx((1 - half, 1 + half), rel=1e-9)
     assert (contrast.corrected, contrast.verdict) == (difference.p, "undecided")
     assert next(one for one in made if one.key == "reward/guess").verdict == "", "no direction, no verdict"
 
@@ -147,7 +149,7 @@ def test_an_endpoint_is_a_player():
         server.close()
     answers = {turn.text for one in found.evaluations["http/served"].episodes for turn in one.answers()}
     assert answers == {"crane"}
-    assert "temperature 0" in repr(found), "decodings that differ are said"
+    assert "temperature 0" in repr(found), "decodings that differ are named"
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
     server, out = hub(), tmp_path / "out"
     line = ["export", str(run), str(out), "--push", "me/small", "--license", "apache-2.0", "--json"]
     assert cli.main(line) == 0
-    said = capsys.readouterr().out
-    assert json.loads(said.splitlines()[-1])["published"] == f"{server.url}/me/small"
+    printed = capsys.readouterr().out
+    assert json.loads(printed.splitlines()[-1])["published"] == f"{server.url}/me/small"
     created = json.loads(next(raw for path, raw in server.asked if path == "/api/repos/create"))
     assert created["name"] == "small"
     assert (
@@ -114,9 +114,9 @@ def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
     )  # by the version of the library
     sent = {path.name: path.read_bytes() for path in out.iterdir()}
     assert server.files == sent, "the whole folder, and nothing else"
-    assert all(f"  {name} (" in said for name in sent), "each file is named before it is sent"
-    assert said.index("files are sent") < said.index("is published at")
-    assert f"to {server.url}, as the model me/small (if it is new: private)" in said
+    assert all(f"  {name} (" in printed for name in sent), "each file is named before it is sent"
+    assert printed.index("files are sent") < printed.index("is published at")
+    assert f"to {server.url}, as the model me/small (if it is new: private)" in printed
     assert b"hf_secret" not in b"".join(server.files.values())
     _, fields, body = sent["README.md"].decode().split("---\n", 2)
     fields = parse(fields, "card").bare()
@@ -137,7 +137,7 @@ def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "printed"),
     [
         (["--push", "me/small"], "not published without a licence"),
         (["--push", "me/small", "--license", "My Licence"], "no id of a licence"),
@@ -145,10 +145,10 @@ def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
         (["--license", "mit"], "with --push only"),
     ],
 )
-def test_what_may_not_leave_stays(words, said, run, hub, tmp_path, capsys):
+def test_what_may_not_leave_stays(words, printed, run, hub, tmp_path, capsys):
     server = hub()
     assert cli.main(["export", str(run), str(tmp_path / "out"), *words]) == 2
-    assert said in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
     assert server.asked == []
     assert not (tmp_path / "out").exists(), "refused before the work"
 

@@ -13,9 +13,10 @@ from loquent.core.guards import arrow_files
 from loquent.core.settings import Remark
 from loquent.core.values import Record
 from loquent.data import sources
+from loquent.data.pools import Pool
 from loquent.data.sources import Source, load
 from loquent.data.tables.rows import Rows
-from loquent.errors import BadRow, BadSetting
+from loquent.errors import BadRow, BadSetting, LoquentError
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import ipc, parquet  # noqa: E402
@@ -231,20 +232,28 @@ HOSTILE = {
         lambda p: p.write_text('{"prompt": "a", "label": 1}\n{"prompt": "b"}\n'),
         "jsonl:2: the field 'label' is missing",
     ),
-    "a bad weight": ("train.jsonl", lambda p: p.write_text('{"prompt": "a", "weight": -1}\n'), "weight"),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_is_a_bad_row(tmp_path, kept, name):
     file, make, why = HOSTILE[name]
-    if name == "a bad weight" and kept == "in memory":
-        pytest.skip("a pool checks the weights of rows in memory")
     make(tmp_path / file)
     with pytest.raises(BadRow, match=why) as error:
         read(tmp_path / file)
     assert file in str(error.value)
     assert not list((tmp_path / "cache").rglob("*.partial*")), "nothing half written stays"
+
+
+def test_a_bad_weight_is_refused_by_the_store_or_by_the_pool(tmp_path, kept):
+    (tmp_path / "train.jsonl").write_text('{"prompt": "a", "weight": -1}\n')
+
+    def pool():
+        rows = read(tmp_path / "train.jsonl")["train"]
+        return Pool(tuple(rows), tuple(row.fields["weight"] for row in rows))
+
+    with pytest.raises(LoquentError, match="weight"):
+        pool()
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "file.arrow"])

@@ -75,9 +75,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
             _obey(text, sides)
         elif text.strip():
             for side in sides:
-                said = side.answer(text, Key(options.seed, ("chat", asked)))
+                answer = side.answer(text, Key(options.seed, ("chat", asked)))
                 name = f"{side.label}> " if len(sides) > 1 else "model> "
-                print(line(name) + said.rstrip())
+                print(line(name) + answer.rstrip())
             asked += 1
     print()
     return 0, {"models": [_conversation(side) for side in sides]}

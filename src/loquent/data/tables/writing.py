@@ -122,7 +122,7 @@ def _write(
 ) -> None:
     """Check and write the records of a table, or the chosen ones."""
     weight = next((column for column, name in columns.names.items() if name == "weight"), "weight")
-    plain = columns.is_plain  # then most prompts are told apart without looking at each field
+    plain = columns.is_plain  # then most prompts are distinguished without looking at each field
     normal, contents = keyed.normal, written.contents
     labelled: bool | None = None
     records: list[bytes] = []
@@ -195,7 +195,7 @@ def _repeated(
 ) -> tuple[dict[str, Indices], list[Any]]:
     """The places of rows whose content stands in a later split, by split, and the first of them.
 
-    The first is its split, its place and the place of the row that it repeats. Rows are told apart by hashes
+    The first is its split, its place and the place of the row that it repeats. Rows are compared by hashes
     of 64 bits: of ten million different rows, two have one hash with a probability of 3 in a million.
     """
     found: dict[str, Indices] = {}

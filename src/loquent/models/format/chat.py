@@ -227,10 +227,10 @@ class Chat(Format):
         return in_parts(message) if self.parts else message
 
     def _rendered(self, messages: tuple[tuple[str, str], ...]) -> str:
-        said = [{"role": role, "content": content} for role, content in messages]
+        conversation = [{"role": role, "content": content} for role, content in messages]
         if self.parts:
-            said = list(map(in_parts, said))
-        (text,) = render(self._tokenizer, [(said, True)], self.variables)
+            conversation = list(map(in_parts, conversation))
+        (text,) = render(self._tokenizer, [(conversation, True)], self.variables)
         if isinstance(text, TemplateRefuses):
             raise text
         return text

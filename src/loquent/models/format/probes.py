@@ -139,7 +139,7 @@ def _rendered(tokenizer: Any, parts: bool, variables: dict[str, Any]) -> list[st
     ]
     return render(
         tokenizer,
-        [([_message(*said, parts) for said in messages], ask) for messages, ask in conversations],
+        [([_message(*message, parts) for message in messages], ask) for messages, ask in conversations],
         variables,
     )
 

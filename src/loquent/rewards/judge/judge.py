@@ -49,7 +49,7 @@ class Judge:
     identity: str
     replies: Replies
     spent: dict[str, int] = field(default_factory=lambda: {REQUESTS: 0, TOKENS: 0})
-    told: set[str] = field(default_factory=set, repr=False)
+    problems: set[str] = field(default_factory=set, repr=False)
     name: ClassVar[str] = NAME
     keys: ClassVar[tuple[str, ...]] = (NAME,)
     version: ClassVar[int] = 1
@@ -153,8 +153,8 @@ class Judge:
         """Say the first failure of a run, and the end of its budget; later failures are only counted."""
         error = next(reply for reply in replies if isinstance(reply, BrokenAgent))
         kind = SPENT if SPENT in str(error) else ""
-        if kind not in self.told:
-            self.told.add(kind)
+        if kind not in self.problems:
+            self.problems.add(kind)
             line = f"{self.name}: {failed} of {samples} answers were not judged; the first: {error}"
             warnings.warn(line, Remark, stacklevel=3)
 

@@ -202,7 +202,7 @@ def _make_shards(
             process.terminate()
         raise
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)  # its thread must have ended before the exit of Python wakes it
 
 
 def _start_worker() -> None:
