@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from loquent.bench import crew, runner
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.verdicts import UNDECIDED
 from loquent.cli import main as cli
+from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint
 from loquent.files import names
 
@@ -190,15 +192,17 @@ class _Dies:
         self.task = task
 
     def answer(self, asked):
+        warnings.warn("its hands tremble", Remark, stacklevel=1)
         os._exit(3)
 
 
-def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(suite):
+def test_processes_make_the_same_runs_and_one_that_dies_takes_one_run_with_it(suite, capfd):
     alone, _ = bench(suite, "alone", seeds=1)
     suite.write_text(suite.read_text().replace("agent: expert", f"agent: {__name__}:_Dies"))
     found = runner.bench(suite, "many", profile="smoke", processes=2, seeds=1, say=lambda line: None)
     assert found.failures == {"expert-0": "its process ended with exit code 3"}
     assert found.machine["processes"] == 2
+    assert "Remark: its hands tremble" in capfd.readouterr().err.splitlines()
     for name in ("zero", "ppo"):
         assert found.rows[name].values == alone.rows[name].values
 

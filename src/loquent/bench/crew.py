@@ -21,6 +21,7 @@ from loquent.bench.jobs import Job
 from loquent.bench.schema.sets import SetJob
 from loquent.bench.work import finished, make
 from loquent.core.guards.terminal import guard
+from loquent.core.settings import printing_remarks
 from loquent.files.machine import memory
 from loquent.pretrained.pytorch import devices
 
@@ -222,4 +223,6 @@ def _serve(pipe: Any, threads: int) -> None:
             job, progress = pipe.recv()
         except EOFError:
             return
-        pipe.send(make(job, progress))
+        with printing_remarks():
+            outcome = make(job, progress)
+        pipe.send(outcome)

@@ -11,17 +11,15 @@ import json
 import os
 import sys
 import traceback
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from loquent.cli.grammar.options import CommandOptions
 from loquent.cli.grammar.parser import read, top_parser
 from loquent.cli.grammar.summaries import COMMANDS, module
 from loquent.core.guards.terminal import guarded
-from loquent.core.settings import Remark
+from loquent.core.settings import indent, printing_remarks
 from loquent.errors import DEBUG, InputEnded, LoquentError, debugging, listed, naming_extras, nearest
 
 ELSEWHERE = "give another path"
@@ -67,7 +65,7 @@ def _debugging(asked: bool) -> Iterator[None]:
 
 def _run(options: CommandOptions) -> int:
     try:
-        with _remarks(), naming_extras(f"loquent {options.command}"):
+        with printing_remarks(), naming_extras(f"loquent {options.command}"):
             code, result = module(options.command).run(options)
         if options.json:
             print(json.dumps(result, allow_nan=False))
@@ -96,13 +94,8 @@ def _run(options: CommandOptions) -> int:
 def _failed(kind: str, message: object) -> int:
     if debugging():
         traceback.print_exc()
-    print(f"{kind}: {_indented(message)}", file=sys.stderr)
+    print(f"{kind}: {indent(message)}", file=sys.stderr)
     return 2
-
-
-def _indented(message: object) -> str:
-    """The message with its second and later lines indented, so that each looks like part of it."""
-    return str(message).rstrip("\n").replace("\n", "\n  ")
 
 
 def refused(error: OSError) -> str:
@@ -110,22 +103,6 @@ def refused(error: OSError) -> str:
     reason, advice = REFUSED.get(error.errno or 0, (error.strerror or str(error), ""))
     paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
     return f"{' -> '.join(paths) + ': ' if paths else ''}{reason}" + (f"; {advice}" if advice else "")
-
-
-@contextmanager
-def _remarks() -> Iterator[None]:
-    """Print each remark as one line on stderr; leave other warnings as they are."""
-    with warnings.catch_warnings():
-        default = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
-            if issubclass(category, Remark):
-                print(f"Remark: {_indented(message)}", file=sys.stderr)
-            else:
-                default(message, category, *place, **options)
-
-        warnings.showwarning = show
-        yield
 
 
 def parsed(argv: Sequence[str] | None = None) -> CommandOptions:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,27 @@ class Remark(UserWarning):
 
     The program goes on, but the user should know.
     """
+
+
+@contextmanager
+def printing_remarks() -> Iterator[None]:
+    """Inside, each remark is printed as one line on stderr, and other warnings as they are."""
+    with warnings.catch_warnings():
+        default = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, Remark):
+                print(f"Remark: {indent(message)}", file=sys.stderr)
+            else:
+                default(message, category, *place, **options)
+
+        warnings.showwarning = show
+        yield
+
+
+def indent(message: object) -> str:
+    """The message with its second and later lines indented, so that each looks like part of it."""
+    return str(message).rstrip("\n").replace("\n", "\n  ")
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,20 +64,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         raise BadSetting(f"--difference {options.difference[0]} is read with --power only; add --power")
     if options.power:
         return 0, _power(options, out)
-    only = [name.strip() for name in options.only.split(",")] if options.only else []
     if options.dry_run:
-        return 0, _costs(options, out, only)
-    results = runner.bench(
-        options.suite,
-        out,
-        profile=options.profile,
-        seeds=options.seeds,
-        overrides=options.overrides,
-        only=only,
-        processes=options.processes,
-        allow_imports=options.allow_imports,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
-    )
+        return 0, _costs(options, out)
+    results = runner.bench(options.suite, out, processes=options.processes, **_cells(options))
     print(pages.markdown(results), end="")
     print(f"\nthe tables (table.md, .csv, .json, .html) and all runs are in {out}")
     return 1 if results.failures else 0, {"out": str(out), **exports.as_json(results)}
@@ -96,20 +84,23 @@ def _power(options: Options, out: str) -> dict[str, Any]:
     return {"suite": suite.name, "tables": plans}
 
 
-def _costs(options: Options, out: str, only: Sequence[str]) -> dict[str, Any]:
+def _cells(options: Options) -> dict[str, Any]:
+    """The arguments that choose the cells of a suite, and say how it goes on."""
+    return {
+        "profile": options.profile,
+        "seeds": options.seeds,
+        "overrides": options.overrides,
+        "only": [name.strip() for name in options.only.split(",")] if options.only else [],
+        "allow_imports": options.allow_imports,
+        "say": lambda line: print(line, file=sys.stderr, flush=True),
+    }
+
+
+def _costs(options: Options, out: str) -> dict[str, Any]:
     """Print and return what each stage and cell, and the whole suite, would need."""
     from loquent.bench.costs import costs
 
-    found = costs(
-        options.suite,
-        out,
-        profile=options.profile,
-        seeds=options.seeds,
-        overrides=options.overrides,
-        only=only,
-        allow_imports=options.allow_imports,
-        say=lambda line: print(line, file=sys.stderr, flush=True),
-    )
+    found = costs(options.suite, out, **_cells(options))
     rows = [
         [each.name, str(each.runs), in_time(each.seconds), in_words(each.peak), in_words(each.disk)]
         if not each.why
