@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from loquent.files.machine import parallel
-from loquent.files.machine.version import RUN_FORMAT
+from loquent.files.machine.version import RUN_FORMAT, __version__
 
-LIBRARIES = ("loquent", "numpy", "transformers", "tokenizers")  # torch names its own build
+LIBRARIES = ("numpy", "transformers", "tokenizers")  # torch names its own build
 
 
 def machine(device: torch.device) -> dict[str, Any]:
@@ -25,6 +25,7 @@ def machine(device: torch.device) -> dict[str, Any]:
         "torch": str(torch.__version__),
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "processor": platform.machine(),
+        "loquent": __version__,
         **{name: metadata.version(name) for name in LIBRARIES},
         **({"processes": parallel.size()} if parallel.size() > 1 else {}),
     }
