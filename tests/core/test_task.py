@@ -119,6 +119,16 @@ def test_identity_is_id_version_and_options():
     assert Needy(Needs("a")).identity.startswith("guess-v1#")
 
 
+def test_a_step_does_not_compute_the_identity_again(monkeypatch):
+    computed = []
+    monkeypatch.setattr("loquent.core.task.identifying", lambda options: computed.append(options) or {})
+    task = Guess()
+    step = start(task)
+    for number in ("9", "8"):
+        step = task.act(step, number)
+    assert len(computed) <= 2, "the options and their defaults, once for each task"
+
+
 def test_a_row_is_found_by_its_id():
     assert Guess().row("train", "train:10")["top"] == 10
     with pytest.raises(

@@ -197,7 +197,7 @@ class Task(ABC):
         self.options = self.Options() if options is None else options
         check_ranges(self.options)
 
-    @property
+    @functools.cached_property
     def identity(self) -> str:
         """`id-vN` with a hash of the options unless they are the defaults; see `options.identifying`."""
         name, options = f"{self.spec.id}-v{self.spec.version}", identifying(self.options)
