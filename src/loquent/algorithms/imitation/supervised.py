@@ -32,7 +32,7 @@ from loquent.pretrained.footprint import products
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
-LOGGED = logged_keys.SUPERVISED
+LOGGED = logged_keys.BUILT_IN["supervised"]
 MOST_NATS = 700.0  # exp of more is no float
 
 

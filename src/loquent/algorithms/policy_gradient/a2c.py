@@ -20,7 +20,7 @@ from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 
-LOGGED = logged_keys.A2C
+LOGGED = logged_keys.BUILT_IN["a2c"]
 
 # The released code of 2210.01241 (RL4LMs 0.2.2): its recipe for film reviews, and the defaults behind it.
 PRESETS = {

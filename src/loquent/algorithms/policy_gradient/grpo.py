@@ -37,7 +37,7 @@ from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import action_losses, action_scores
 from loquent.models.tokens.batch import TokenBatch
 
-LOGGED = logged_keys.GRPO
+LOGGED = logged_keys.BUILT_IN["grpo"]
 
 PRESETS = {
     "deepseek_math": Record(  # arXiv:2402.03300 sec. 4.2

@@ -34,7 +34,7 @@ from loquent.models.engine import Nucleus
 from loquent.models.score.one_pass import Scores
 from loquent.pretrained import lora
 
-LOGGED = logged_keys.NLPO
+LOGGED = logged_keys.BUILT_IN["nlpo"]
 
 # "paper": sections B.3.1 and A.1. "rl4lms": the released code, which has a frozen mask, keeps 100 tokens,
 # uses raw log-probabilities and an entropy without the normaliser, and masks in evaluation too.

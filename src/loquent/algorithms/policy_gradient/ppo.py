@@ -21,7 +21,7 @@ from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 
-LOGGED = logged_keys.PPO
+LOGGED = logged_keys.BUILT_IN["ppo"]
 
 SHARED = Record(gamma=0.99, lam=0.95, clip=0.2, value_clip=None, value_coefficient=0.5, stop_kl=None)
 FILM_REVIEWS = Record(epochs=5, learning_rate=1e-6, entropy_coefficient=0.0, beta=0.1, kl_target=0.1)

@@ -25,7 +25,7 @@ from loquent.models.actor import Actor
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import TokenBatch
 
-LOGGED = logged_keys.RLOO
+LOGGED = logged_keys.BUILT_IN["rloo"]
 
 PRESETS = {
     "trl": Record(  # TRL 1.16.0, RLOOConfig

@@ -37,7 +37,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.learning.gradient_step import Loss
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
-LOGGED = logged_keys.TRPO
+LOGGED = logged_keys.BUILT_IN["trpo"]
 
 # The released code of 2210.01241 (RL4LMs 0.2.2), its algorithm's defaults.
 PRESETS = {

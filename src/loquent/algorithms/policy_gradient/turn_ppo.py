@@ -39,7 +39,7 @@ START = Key(0, ("algorithm",))
 WHOLE = 1_000_000  # turns: all of an update in one gradient step
 LILGYM = "lilGym's released code"
 
-LOGGED = logged_keys.TURN_PPO
+LOGGED = logged_keys.BUILT_IN["turn_ppo"]
 
 PER_STEP = (
     "policy/loss",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loquent.core import safe_yaml
 
-TABLES: dict[str, str] = safe_yaml.read(Path(__file__).with_name("opinion_words.yaml")).bare()
+TABLES: dict[str, str] = safe_yaml.own(Path(__file__).with_name("opinion_words.yaml"))
 POSITIVE, NEGATIVE, NEGATORS = (
     frozenset(TABLES[name].split()) for name in ("positive", "negative", "negators")
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from loquent.core import safe_yaml
 
-TABLES: dict[str, Any] = safe_yaml.read(Path(__file__).with_name("domains.yaml")).bare()
+TABLES: dict[str, Any] = safe_yaml.own(Path(__file__).with_name("domains.yaml"))
 
 
 @dataclass(frozen=True)
