@@ -14,9 +14,8 @@ Paper        arXiv:2011.08272.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from loquent.core import registry
 from loquent.core.actions import Texts
@@ -32,8 +31,7 @@ from loquent.tasks.multilabel.scores import NOTHING, SCORES, Labels, Tally, afte
 CUSTOM = "custom"
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A text, its target labels, the labels so far, and the running score.
 
     `inserted` has a bit for each inserted label.
@@ -46,20 +44,6 @@ class State:
     tally: Tally
     score: float
     finished: bool = False
-
-    def __init__(
-        self,
-        text: str,
-        gold: Labels,
-        labels: Labels,
-        inserted: int,
-        tally: Tally,
-        score: float,
-        finished: bool = False,
-    ) -> None:
-        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["text"], into["gold"], into["labels"], into["inserted"] = text, gold, labels, inserted
-        into["tally"], into["score"], into["finished"] = tally, score, finished
 
 
 class MultiLabel(Task):

@@ -16,9 +16,8 @@ Paper        arXiv:2011.08272.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from loquent.core import registry
 from loquent.core.actions import Texts
@@ -36,8 +35,7 @@ INSTRUCTION = (
 )
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A question with facts, choices and ids in the order shown, and the progress of the episode.
 
     `answer` is the id of the correct choice, `place` the number of the current choice, `passed` the number of
@@ -51,19 +49,6 @@ class State:
     passed: int = 0
     selected: str = ""
     forced: bool = False
-
-    def __init__(
-        self,
-        question: Record,
-        answer: str,
-        place: int = 0,
-        passed: int = 0,
-        selected: str = "",
-        forced: bool = False,
-    ) -> None:
-        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["question"], into["answer"], into["place"], into["passed"] = question, answer, place, passed
-        into["selected"], into["forced"] = selected, forced
 
 
 class MultipleChoice(Task):

@@ -15,7 +15,6 @@ Paper        arXiv:1908.10449.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -188,7 +187,7 @@ class Reading(Task):
     def _halted(self, state: State, why: str, text: str, rewards: Record, answer: str = "") -> Outcome:
         """The outcome when the agent stops or has no command left: the reward for the memory."""
         rewards = rewards.with_(sufficient=float(self.sufficient(state)))
-        halted = replace(state, ended=why)
+        halted = state._replace(ended=why)
         if not self.options.answer_phase:
             return Outcome(halted, self._observe(halted, text), rewards, why)
         if answer:
@@ -196,7 +195,7 @@ class Reading(Task):
         return Outcome(halted, self._observe(halted, text + NOW_ANSWER), rewards)
 
     def _answered(self, state: State, answer: str, rewards: Record) -> Outcome:
-        after = replace(state, answer=answer)
+        after = state._replace(answer=answer)
         f1, em = games.score(state.game, answer)
         rewards = rewards.with_(f1=f1, em=em)
         return Outcome(after, self._observe(after, ""), rewards, state.ended)

@@ -16,9 +16,8 @@ Paper        arXiv:2011.08272.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from loquent.core import registry
 from loquent.core.actions import Texts
@@ -28,14 +27,13 @@ from loquent.core.values import Record
 from loquent.data.annotated.rows import Rows
 from loquent.metrics.labels import span_scores
 from loquent.tasks.tagging import rows
-from loquent.tasks.tagging.scores import Labels, Tally, running
+from loquent.tasks.tagging.scores import Tally, running
 
 SCORES = ("token_f1", "span_f1")
 CUSTOM = "custom"
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A sentence, its target labels, the labels so far, and the running score with its tally.
 
     `previous` is the number of the last label.
@@ -47,13 +45,6 @@ class State:
     previous: int
     tally: Tally
     score: float
-
-    def __init__(
-        self, tokens: Labels, gold: Labels, labels: Labels, previous: int, tally: Tally, score: float
-    ) -> None:
-        self.__dict__.update(  # every step makes a state; the generated __init__ takes twice as long
-            tokens=tokens, gold=gold, labels=labels, previous=previous, tally=tally, score=score
-        )
 
 
 class Tagging(Task):
