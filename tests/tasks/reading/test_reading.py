@@ -1,6 +1,5 @@
 """Reading: the hand-worked games I-1 to I-9, I-15, I-17 and E-1 to E-9 of the specification of iMRC."""
 
-
 import numpy as np
 import pytest
 
