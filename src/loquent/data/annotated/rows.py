@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from loquent.core.task import Row
+from loquent.core.task import Row, Task
 from loquent.data import sources
 from loquent.data.annotated import checks
 from loquent.data.annotated.checks import Check
@@ -60,6 +60,20 @@ class Rows:
             except ValueError as error:
                 raise BadRow(f"row {row.id}: {error}") from error
         return rows
+
+
+class RowsTask(Task):
+    """A task on annotated rows."""
+
+    _rows: Rows
+
+    def rows(self, split: str) -> tuple[Row, ...]:
+        """The rows of a split; errors as in `Rows.of`."""
+        return self._rows.of(split)
+
+    def row_from(self, fields: Mapping[str, Any]) -> Row:
+        """A row from its fields, or from those of another row; BadRow if they do not fit the task."""
+        return self._rows.added(fields)
 
 
 def labels(options: L, builtin: tuple[str, ...], unlimited: Callable[[L], Splits]) -> tuple[str, ...]:

@@ -20,9 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, TaskSpec
 from loquent.core.values import Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import Rows, RowsTask
 from loquent.metrics.labels import set_scores
 from loquent.tasks.multilabel import rows
 from loquent.tasks.multilabel.rows import TERMINATE
@@ -46,7 +46,7 @@ class State(NamedTuple):
     finished: bool = False
 
 
-class MultiLabel(Task):
+class MultiLabel(RowsTask):
     """Insert the labels of a text, then say "terminate".
 
     Example:
@@ -99,14 +99,6 @@ class MultiLabel(Task):
         self._bits = {label: 1 << number for number, label in enumerate(self.labels)}
         self._all = (1 << len(self.actions)) - 1
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The texts of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `text` and `labels`; BadRow where they are not valid for this task."""
-        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the text; there is no randomness."""

@@ -22,9 +22,9 @@ from typing import Any, ClassVar, NamedTuple
 from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, TaskSpec
 from loquent.core.values import EMPTY, Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import Rows, RowsTask
 from loquent.metrics.labels.set_scores import accuracy
 from loquent.tasks.multiple_choice import rows
 
@@ -51,7 +51,7 @@ class State(NamedTuple):
     forced: bool = False
 
 
-class MultipleChoice(Task):
+class MultipleChoice(RowsTask):
     """Choose the answer to a question.
 
     Example:
@@ -88,18 +88,6 @@ class MultipleChoice(Task):
             licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `question`, `choices`, `answer` and optional `facts`.
-
-        Raises:
-            BadRow: the fields are not valid for `data.annotated.questions.check`.
-        """
-        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first choice; with `shuffle`, draw the order of the choices."""

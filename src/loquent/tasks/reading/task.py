@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 
 from loquent.core.actions import ActionSet, Legal
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, TaskSpec
 from loquent.core.values import EMPTY, Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import Rows, RowsTask
 from loquent.tasks.reading import games, measures, oracle, rows, scores, terminal
 from loquent.tasks.reading import options as settings
 from loquent.tasks.reading.actions import Slots, Vocabulary
@@ -62,7 +62,7 @@ ALLOWED = {
 }
 
 
-class Reading(Task):
+class Reading(RowsTask):
     """Find the sentences that answer a question.
 
     Example:
@@ -100,18 +100,6 @@ class Reading(Task):
         self._steps, self._slots, self._source = chosen.steps, chosen.memory, chosen.queries
         self._exposed, self._revealed = chosen.expose_found, chosen.reveal_position
         self._asks = chosen.queries in (QUESTION, QUESTION_MEMORY)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `context`, `question` and `answers`, or from the fields of another row.
-
-        Raises:
-            BadRow: the fields are not valid for `rows.check`.
-        """
-        return self._rows.added(fields)
 
     def game(self, row: Row) -> Game:
         """The game of a row, without distractors."""

@@ -22,9 +22,9 @@ from typing import Any, ClassVar, NamedTuple
 from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, TaskSpec
 from loquent.core.values import Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import Rows, RowsTask
 from loquent.metrics.labels import span_scores
 from loquent.tasks.tagging import rows
 from loquent.tasks.tagging.scores import Tally, running
@@ -47,7 +47,7 @@ class State(NamedTuple):
     score: float
 
 
-class Tagging(Task):
+class Tagging(RowsTask):
     """Label the tokens of a sentence, one after the other.
 
     Example:
@@ -96,18 +96,6 @@ class Tagging(Task):
         self._none, self._ahead = len(self.labels), options.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The sentences of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `tokens` (or `text`, split at spaces) and `labels`.
-
-        Raises:
-            BadRow: the fields are not valid for this task.
-        """
-        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first token; there is no randomness."""
