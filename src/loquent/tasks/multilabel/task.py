@@ -13,22 +13,19 @@ Paper        arXiv:2011.08272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, TaskSpec
+from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row
 from loquent.core.values import Record
-from loquent.data.annotated.rows import Rows, RowsTask
+from loquent.data.annotated.rows import CUSTOM, GameTask, Rows
 from loquent.metrics.labels import set_scores
 from loquent.tasks.multilabel import rows
 from loquent.tasks.multilabel.rows import TERMINATE
 from loquent.tasks.multilabel.scores import NOTHING, SCORES, Labels, Tally, after_label, score_of
-
-CUSTOM = "custom"
 
 
 class State(NamedTuple):
@@ -46,7 +43,7 @@ class State(NamedTuple):
     finished: bool = False
 
 
-class MultiLabel(RowsTask):
+class MultiLabel(GameTask):
     """Insert the labels of a text, then say "terminate".
 
     Example:
@@ -71,27 +68,16 @@ class MultiLabel(RowsTask):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts((*self.labels, TERMINATE))
         self.max_steps = rows.most_steps(options, len(self.labels))
-        self.reward: Callable[..., float] | None = (
-            None if options.reward in SCORES else registry.function(options.reward, "multilabel.reward")
-        )
-        chosen = options.reward if self.reward is None else CUSTOM
-        self.spec = TaskSpec(
+        self.spec = self._spec(
+            *SCORES,
+            low=-options.empty_score if options.dense else 0.0,
             id="multilabel",
             instruction=f"Name all labels of the text, then say {TERMINATE}: {', '.join(self.labels)}."
             if options.instruct
             else "",
-            rewards=Record(
-                {name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}
-            ),
             invalid=("no label", "repeated label"),
             turn_limit=self.max_steps,
             truncates=(OUT_OF_TURNS,),
-            return_range=(-options.empty_score if options.dense else 0.0, 1.0)
-            if self.reward is None
-            else None,
-            ranges=Record(score=(0.0, 1.0)),
-            paper="arXiv:2011.08272",
-            licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
         self._followed = options.reward if self.reward is None else "f1"
         self._dense, self._repeats, self._empty = options.dense, options.repeats, options.empty_score

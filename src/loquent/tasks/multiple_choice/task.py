@@ -15,21 +15,20 @@ Paper        arXiv:2011.08272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row
 from loquent.core.values import EMPTY, Record
-from loquent.data.annotated.rows import Rows, RowsTask
+from loquent.data.annotated.rows import GameTask, Rows
 from loquent.metrics.labels.set_scores import accuracy
 from loquent.tasks.multiple_choice import rows
 
 ANSWER, CONTINUE = "ANSWER", "CONTINUE"
-CORRECT, CUSTOM = "correct", "custom"
+CORRECT = "correct"
 INSTRUCTION = (
     f"The choices come one by one. Say {ANSWER} to take the one that is shown, {CONTINUE} to see the next."
 )
@@ -51,7 +50,7 @@ class State(NamedTuple):
     forced: bool = False
 
 
-class MultipleChoice(RowsTask):
+class MultipleChoice(GameTask):
     """Choose the answer to a question.
 
     Example:
@@ -74,18 +73,11 @@ class MultipleChoice(RowsTask):
         super().__init__(options)
         options = self.options
         self.actions: Texts = Texts((ANSWER, CONTINUE))
-        self.reward: Callable[..., float] | None = (
-            None if options.reward == CORRECT else registry.function(options.reward, "multiple_choice.reward")
-        )
-        self.spec = TaskSpec(
+        self.spec = self._spec(
+            CORRECT,
             id="multiple_choice",
             instruction=INSTRUCTION if options.instruct else "",
-            rewards=Record(correct=1.0) if self.reward is None else Record(correct=0.0, custom=1.0),
             invalid=("neither ANSWER nor CONTINUE",),
-            return_range=(0.0, 1.0) if self.reward is None else None,
-            ranges=Record(score=(0.0, 1.0)),
-            paper="arXiv:2011.08272",
-            licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check)
 
