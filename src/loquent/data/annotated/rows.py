@@ -84,7 +84,7 @@ class GameTask(RowsTask):
 
     reward: Callable[..., float] | None
 
-    def _spec(self, *scores: str, low: float = 0.0, **own: Any) -> TaskSpec:
+    def game_spec(self, *scores: str, low: float = 0.0, **own: Any) -> TaskSpec:
         """The specification with these scores as rewards; also sets `reward`, None for one of the scores."""
         options: Any = self.options
         custom = [] if options.reward in scores else [CUSTOM]

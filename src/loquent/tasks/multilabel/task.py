@@ -68,7 +68,7 @@ class MultiLabel(GameTask):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts((*self.labels, TERMINATE))
         self.max_steps = rows.most_steps(options, len(self.labels))
-        self.spec = self._spec(
+        self.spec = self.game_spec(
             *SCORES,
             low=-options.empty_score if options.dense else 0.0,
             id="multilabel",

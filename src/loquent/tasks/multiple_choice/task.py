@@ -73,7 +73,7 @@ class MultipleChoice(GameTask):
         super().__init__(options)
         options = self.options
         self.actions: Texts = Texts((ANSWER, CONTINUE))
-        self.spec = self._spec(
+        self.spec = self.game_spec(
             CORRECT,
             id="multiple_choice",
             instruction=INSTRUCTION if options.instruct else "",

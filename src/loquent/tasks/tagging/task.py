@@ -70,7 +70,7 @@ class Tagging(GameTask):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts(self.labels)
         self.scheme = span_scores.scheme_of(self.labels) if options.scheme == "auto" else options.scheme
-        self.spec = self._spec(
+        self.spec = self.game_spec(
             *SCORES,
             id="tagging",
             instruction=f"Label each token: {', '.join(self.labels)}." if options.instruct else "",
