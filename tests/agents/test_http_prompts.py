@@ -4,8 +4,10 @@ where a context is full.
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 
 from helpers.agents.endpoints import agent, asked, chat
 from helpers.models.chat_templates import OURS, with_tags
@@ -193,61 +195,8 @@ def test_a_further_field_is_json(value):
 # -- a full context
 # ------------------------------------------------------------------------------------------------------------
 
-COMPLAINTS = {
-    "OpenAI": (
-        400,
-        {
-            "error": {
-                "message": "This model's maximum context length is 16 tokens. However, ...",
-                "code": "context_length_exceeded",
-            }
-        },
-    ),
-    "vLLM": (
-        400,
-        {
-            "error": {
-                "message": "You passed 25 input tokens and requested 9 output tokens. However, the model's "
-                "context length is only 24"
-            }
-        },
-    ),
-    "vLLM before": (
-        400,
-        {
-            "object": "error",
-            "message": "The decoder prompt (length 99) is longer than the maximum model length of 24.",
-        },
-    ),
-    "llama.cpp": (
-        500,
-        {
-            "error": {
-                "message": "the request exceeds the available context size.",
-                "type": "exceed_context_size_error",
-            }
-        },
-    ),
-    "llama.cpp, no status": (
-        200,
-        {"error": {"code": 400, "message": "the request exceeds the available context size."}},
-    ),
-    "TGI": (
-        422,
-        {"error": "`inputs` tokens + `max_new_tokens` must be <= 24. Given: 25", "error_type": "validation"},
-    ),
-    "TGI, inputs": (422, {"error": "`inputs` must have less than 24 tokens. Given: 25"}),
-    "SGLang": (
-        400,
-        {"message": "The input (99 tokens) is longer than the model's context length (24 tokens)."},
-    ),
-    "another": (400, {"error": "prompt is too long: 200001 tokens > 200000 maximum"}),
-    "a third": (
-        400,
-        {"message": "Prompt contains 99 tokens, too large for model with 24 maximum context length"},
-    ),
-    "size": (413, {"error": "request entity too large"}),
-}
+FILE = Path(__file__).with_name("complaints.yaml")
+COMPLAINTS = {name: tuple(answer.values()) for name, answer in yaml.safe_load(FILE.read_text()).items()}
 
 
 def small(complaint, most):

@@ -151,45 +151,31 @@ def test_a_count_is_a_whole_number_of_at_least_one(number, capsys):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (["check", "wrodle"], ["no task is named 'wrodle'", "Did you mean 'wordle'?"]),
+        ("check wrodle", ["no task is named 'wrodle'", "Did you mean 'wordle'?"]),
         (
-            ["collect", "counting:Count", "--agent", "randm", "--episodes", "1", "--out", "o"],
+            "collect counting:Count --agent randm --episodes 1 --out o",
             ["no agent is named 'randm'", "'random'"],
         ),
-        (["play", "counting:Count", "task.round=3"], ["round", "Nearest: rounds"]),
-        (["play", "counting:Count", "--option", "rounds=99"], ["rounds must be in [1, 9], got 99"]),
-        (["play", "counting:Count", "--option", "rounds"], ["'rounds'", "key=value"]),
-        (["play", "counting:Nothing"], ["counting has no 'Nothing'"]),
-        (["play", "nowhere:Nothing"], ["no module 'nowhere'"]),
-        (["play", "counting:dataclass"], ["is no task"]),
-        (["play", "counting:Count", "--row", "r9"], ["r9", "r0"]),
+        ("play counting:Count task.round=3", ["round", "Nearest: rounds"]),
+        ("play counting:Count --option rounds=99", ["rounds must be in [1, 9], got 99"]),
+        ("play counting:Count --option rounds", ["'rounds'", "key=value"]),
+        ("play counting:Nothing", ["counting has no 'Nothing'"]),
+        ("play nowhere:Nothing", ["no module 'nowhere'"]),
+        ("play counting:dataclass", ["is no task"]),
+        ("play counting:Count --row r9", ["r9", "r0"]),
+        ("collect counting:Count --agent none.jsonl --episodes 1 --out o", ["none.jsonl"]),
         (
-            ["collect", "counting:Count", "--agent", "none.jsonl", "--episodes", "1", "--out", "o"],
-            ["none.jsonl"],
-        ),
-        (
-            ["collect", "counting:Count", "--agent", "human", "--episodes", "9", "--out", "o"],
+            "collect counting:Count --agent human --episodes 9 --out o",
             ["--agent human", "loquent play counting:Count --save"],
         ),
         (
-            [
-                "collect",
-                "counting:Liar",
-                "--agent",
-                "counting:Counter",
-                "--episodes",
-                "9",
-                "--processes",
-                "2",
-                "--out",
-                "o",
-            ],
+            "collect counting:Liar --agent counting:Counter --episodes 9 --processes 2 --out o",
             ["wrong = 1.0", "right"],
         ),
     ],
 )
 def test_an_error_is_one_clear_line(line, says, loquent):
-    done = loquent(*line)
+    done = loquent(*line.split())
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     errors = [text for text in done.stderr.splitlines() if text]

@@ -33,7 +33,7 @@ def test_the_tables_that_reports_read_are_those_of_the_classes():
     for name in registry.names("algorithm"):
         table = logged.table(registry.find("algorithm", name))
         assert {**logged.LOGGED, **logged_keys.BUILT_IN[name]} == table, name
-    assert logged.table(NLPO) != {**logged.LOGGED, **logged_keys.PPO}
+    assert logged.table(NLPO) != {**logged.LOGGED, **logged_keys.BUILT_IN["ppo"]}
 
 
 def test_an_unknown_key_is_an_error_in_tests_and_a_warning_for_users():

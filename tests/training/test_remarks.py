@@ -109,7 +109,7 @@ def test_a_supervised_run_logs_the_held_out_loss(stopped):
     trainer = Trainer(run.recipe)
     with torch.no_grad():
         trainer.experience.held_out_loss()
-        batch = trainer.experience._held_out._batch
+        batch = trainer.experience._held_out
         logprobs = trainer.actor.policy(
             input_ids=batch.tokens, attention_mask=batch.real.long()
         ).logits.log_softmax(-1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from loquent.core import registry
 from loquent.core.actions import ActionSet
@@ -108,6 +108,33 @@ class Person(Protocol):
     def farewell(self, episode: Episode) -> None:
         """Show the end of an episode."""
         ...
+
+
+class TerminalPerson:
+    """The agent `human` of one world: typing ? asks the agent `hint`, and a bad answer is asked for again."""
+
+    Options: ClassVar[type]
+    kind: ClassVar[str]
+
+    def __init__(self, task: Task, options: Any = None) -> None:
+        self.name = self.kind
+        hint = (options or self.Options()).hint
+        self._human = make("human", task, {"hint": hint, "again": True})
+
+    def notice(self, question: Question) -> str:
+        """What the person reads before a question; "" for nothing."""
+        return ""
+
+    def answer(self, asked: Sequence[Question]) -> list[Answer]:
+        """One answer per question, after its notice; PlayerLeft where the person leaves."""
+        for text in filter(None, map(self.notice, asked)):
+            print(text, flush=True)
+        answers: list[Answer] = self._human.answer(asked)
+        return answers
+
+    def farewell(self, episode: Episode) -> None:
+        """Show the end of the episode."""
+        self._human.farewell(episode)
 
 
 @runtime_checkable

@@ -1,8 +1,8 @@
 """The keys that a run logs, each with its unit and its meaning.
 
-The documentation prints this table, and the report takes its axes from it. The keys of all runs are here; an
-algorithm's own keys are in a table `LOGGED` in the module of its class. A key without a definition is logged
-with the warning `UndefinedKey`, which is an error in the tests.
+The documentation prints this table, and the report takes its axes from it. The keys of all runs are in
+`logged.yaml`; an algorithm's own keys are in a table `LOGGED` in the module of its class. A key without a
+definition is logged with the warning `UndefinedKey`, which is an error in the tests.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from loquent.core import safe_yaml
 
 SUCCESS_ERROR = "success_error"
 EPISODES = ("rollout/", "evaluation/")  # the prefixes of keys of episodes in metrics.jsonl
@@ -29,162 +32,12 @@ class UndefinedKey(UserWarning):
     """A run logs a key that no table defines."""
 
 
-LOGGED = {
-    "update": Logged("updates", "the number of this update, from 1; 0: an evaluation before the first"),
-    "episodes": Logged("episodes", "episodes collected so far, or rows drawn from recorded ones"),
-    "data/return": Logged(
-        "reward per row",
-        "mean weighted return of the rows drawn from recorded episodes; a long episode may be split "
-        "over several rows",
-    ),
-    "data/tokens": Logged("tokens per row", "mean action tokens of the rows drawn from recorded episodes"),
-    "data/passes": Logged(
-        "passes",
-        "number of times that all recorded rows have been drawn so far",
-    ),
-    "rollout/success": Logged(
-        "share of episodes", "share of all collected episodes whose ending the task declares a success"
-    ),
-    "rollout/success_unforced": Logged(
-        "share of episodes",
-        "share of all collected episodes that succeeded without a forced stop; absent where none was forced",
-    ),
-    "rollout/forced": Logged(
-        "share of episodes",
-        "share of all collected episodes with a forced stop; absent where none was forced",
-    ),
-    "rollout/success_error": Logged(
-        "share of episodes",
-        "standard error of rollout/success, clustered by row: episodes on one row are not independent; "
-        "absent for a single row, and where all episodes agree",
-    ),
-    "rollout/ended/*": Logged(
-        "share of episodes",
-        "share of all collected episodes with this ending; cut: the answer ran into the horizon",
-    ),
-    "rollout/return": Logged(
-        "reward per episode",
-        "mean weighted return of the collected episodes, without the KL penalty",
-    ),
-    "rollout/tokens": Logged("tokens per episode", "mean action tokens of a collected episode"),
-    "rollout/turns": Logged("answers per episode", "mean answers of a collected episode"),
-    "policy/age": Logged(
-        "updates",
-        "mean over tokens of the updates since the policy that drew them; logged when a token was drawn by "
-        "an older policy than the one that learns",
-    ),
-    "rollout/segments": Logged(
-        "rows", "rows of the batch that begin anew because the chat template rewrites earlier turns"
-    ),
-    "rollout/dropped_turns": Logged(
-        "turns",
-        "turns omitted from the batch because the context was full",
-    ),
-    "rollout/cut_tokens": Logged(
-        "tokens",
-        "tokens omitted from observations that alone exceed the room for a prompt, and in supervised "
-        "learning from answers that exceed a row",
-    ),
-    "rollout/cut_prompts": Logged(
-        "share of rows",
-        "share of the rows of the batch that lost turns or tokens because their prompt, or in supervised "
-        "learning their answer, was too long",
-    ),
-    "rollout/words": Logged("words per answer", "mean length of the collected answers"),
-    "rollout/repetition": Logged(
-        "share of trigrams",
-        "share of an answer's trigrams that occurred earlier in it, as a mean over the collected "
-        "answers of at least three words",
-    ),
-    "rollout/distinct_2": Logged(
-        "share of bigrams", "different bigrams of all collected answers, as a share of all their bigrams"
-    ),
-    "rollout/reward/*": Logged(
-        "reward per episode",
-        "mean, over all collected episodes, of the unweighted sum of one reward; an episode without "
-        "this reward counts as 0; NAME/raw: the raw score of a reward that is normalised or shaped; "
-        "NAME/PART: a part of a function's score",
-    ),
-    "rollout/reward_where_present/*": Logged(
-        "reward per episode",
-        "the same mean over only the episodes with this reward; logged when some episodes have it and "
-        "others do not",
-    ),
-    "rollout/unjudged/*": Logged(
-        "episodes",
-        "collected episodes whose reward NAME could not be judged; logged with a judge as a reward. All "
-        "other values of an update are of the episodes that are learned from",
-    ),
-    "rollout/left_out": Logged(
-        "episodes",
-        "collected episodes left out of learning: those that could not be judged and, for a learner that "
-        "compares answers, those on a row with too few others; logged with a judge as a reward",
-    ),
-    "rollout/weighted/*": Logged(
-        "reward per episode",
-        "the contribution of one reward to the return: its weighted sum, as a mean over all collected "
-        "episodes",
-    ),
-    "rollout/rows/best_return": Logged(
-        "reward per episode",
-        "mean over the rows of an update of the highest return among the episodes on the row; logged with "
-        "training.answers above 1",
-    ),
-    "rollout/rows/deviation": Logged(
-        "reward per episode",
-        "mean over the rows of the standard deviation of the returns of the episodes on the row",
-    ),
-    "rollout/rows/equal": Logged(
-        "share of rows",
-        "share of rows whose episodes all have the same return; learners that compare answers learn nothing "
-        "from them",
-    ),
-    "evaluation/success": Logged(
-        "share of episodes", "share of all held-out episodes whose ending the task declares a success"
-    ),
-    "evaluation/success_error": Logged(
-        "share of episodes",
-        "standard error of evaluation/success, clustered by row: episodes on one row are not independent; "
-        "absent for a single row, and where all episodes agree",
-    ),
-    "evaluation/ended/*": Logged(
-        "share of episodes",
-        "share of all held-out episodes with this ending; cut: the answer ran into the horizon",
-    ),
-    "evaluation/return": Logged(
-        "reward per episode", "mean weighted return of held-out episodes, played after this update"
-    ),
-    "evaluation/reward/*": Logged(
-        "reward per episode", "rollout/reward/* of held-out episodes, which are never normalised or shaped"
-    ),
-    "evaluation/reward_where_present/*": Logged(
-        "reward per episode", "rollout/reward_where_present/* of held-out episodes"
-    ),
-    "evaluation/unjudged/*": Logged(
-        "episodes",
-        "held-out episodes that a judge, as a reward or a metric, could not judge; they are not in the mean "
-        "of its scores, nor in the return",
-    ),
-    "evaluation/scored/*": Logged(
-        "share of episodes",
-        "share of the held-out episodes to which a metric applies; logged when it does not apply to all",
-    ),
-    "evaluation/answers": Logged("answers per episode", "mean number of answers in a held-out episode"),
-    "evaluation/kl": Logged(
-        "nats per episode",
-        "KL divergence of a perturbed policy from the policy: the log-probability of its sampled tokens "
-        "minus that of the policy",
-        0.0,
-    ),
-    "evaluation/entropy": Logged(
-        "nats per episode",
-        "minus the log-probability of the tokens that a perturbed policy sampled",
-    ),
-    "evaluation/*": Logged(
-        "",
-        "a metric's value for the held-out episodes",
-    ),
-}
+def entries(table: Mapping[str, Sequence[Any]]) -> dict[str, Logged]:
+    """The keys of a table with their units, their meanings and, where it is known, their least mean."""
+    return {key: Logged(*entry) for key, entry in table.items()}
+
+
+LOGGED = entries(safe_yaml.own(Path(__file__).with_name("logged.yaml")))
 
 
 def table(algorithm: type) -> dict[str, Logged]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +126,20 @@ class Traits:
     fallible: bool = False  # whether it may leave samples unjudged, as a judge that cannot be reached
     # by key, the reward that is the score with the opposite sign, up to a constant: its name and options
     penalties: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+
+class Share:
+    """What most metrics declare: version 1 of a share, of which more is better."""
+
+    version: ClassVar[int] = 1
+    higher_is_better: ClassVar[bool | None] = True
+    range: ClassVar[Range] = SHARES
+
+
+class OneKey:
+    """A metric whose only key is its name."""
+
+    keys = property(lambda self: (self.name,))
 
 
 def traits(metric: Any) -> Traits:

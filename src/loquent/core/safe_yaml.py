@@ -109,6 +109,11 @@ def read(path: Path, shown: str | None = None) -> Node:
         ) from error
 
 
+def own(path: Path) -> Any:
+    """The values of a YAML file of the package itself, which is read without places and bounds."""
+    return yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def parse(text: str, file: str, *, numbered: bool = True) -> Node:
     """Parse one YAML document of plain values.
 

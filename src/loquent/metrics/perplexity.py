@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -63,7 +63,7 @@ class TextPerplexityOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Perplexity:
+class Perplexity(OneKey):
     """Perplexity under `model()`, of each sample's references or of its prediction.
 
     A sample without text has no score.
@@ -76,11 +76,6 @@ class Perplexity:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
     range: ClassVar[Range] = (1.0, math.inf)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score all texts in one batch."""

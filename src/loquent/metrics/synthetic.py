@@ -9,9 +9,8 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.pairs import with_means
@@ -41,19 +40,11 @@ class DatesOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Synthetic:
+class Synthetic(Share, OneKey):
     """Per sample `score(prediction)`; for the corpus the mean."""
 
     name: str
     score: Callable[[str], float]
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the predictions; references, prompts and rows are not read."""

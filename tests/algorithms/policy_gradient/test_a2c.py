@@ -74,7 +74,7 @@ def test_rmsprop_is_that_of_stable_baselines3():
 
 
 def test_the_preset_is_the_released_code():
-    config = Config(**a2c.PRESETS["rl4lms"])
+    config = Config(**a2c.Config.presets["rl4lms"])
     assert (config.optimizer, config.lam, config.gamma) == ("rmsprop", 1.0, 0.99)
     assert (config.normalize_advantages, config.value_coefficient, config.max_grad_norm) == (False, 0.5, 0.5)
     assert (config.learning_rate, config.beta, config.kl_target, config.ratio) == (1e-6, 0.1, 0.5, "raw")

@@ -10,7 +10,7 @@ import torch
 from helpers.algorithms.letters import actor, gradients, scored
 from loquent.algorithms.policy_gradient import grpo, rloo
 from loquent.algorithms.policy_gradient.compared import episodes_of
-from loquent.algorithms.policy_gradient.grpo import GRPO, PRESETS
+from loquent.algorithms.policy_gradient.grpo import GRPO
 from loquent.algorithms.policy_gradient.rloo import RLOO
 from loquent.algorithms.shared import groups, losses
 from loquent.models.decode.loop import Decoding
@@ -169,5 +169,5 @@ def test_an_episode_of_several_rows_is_one_answer(name):
 
 
 def test_presets_are_settings():
-    for name, values in PRESETS.items():
+    for name, values in GRPO.Config.presets.items():
         assert GRPO.Config(**values).beta == values["beta"], name

@@ -26,7 +26,8 @@ NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("preset", "theirs"), [(grpo.PRESETS["trl"], "GRPOConfig"), (rloo.PRESETS["trl"], "RLOOConfig")]
+    ("preset", "theirs"),
+    [(grpo.Config.presets["trl"], "GRPOConfig"), (rloo.Config.presets["trl"], "RLOOConfig")],
 )
 def test_the_preset_has_their_defaults(preset, theirs):
     defaults = {field.name: field.default for field in dataclasses.fields(getattr(trl, theirs))}

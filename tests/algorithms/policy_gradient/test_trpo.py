@@ -212,7 +212,7 @@ def test_small_steps_of_16_bits_add_up():
 
 
 def test_the_preset_is_the_released_code():
-    config = Config(**trpo.PRESETS["rl4lms"])
+    config = Config(**trpo.Config.presets["rl4lms"])
     assert (config.radius, config.conjugate_steps, config.damping) == (0.01, 15, 0.1)
     assert (config.shrink, config.searches, config.critic_epochs) == (0.8, 10, 10)
     assert (config.learning_rate, config.gamma, config.lam) == (1e-3, 0.99, 0.95)

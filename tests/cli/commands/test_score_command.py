@@ -212,78 +212,54 @@ def test_a_metric_that_reads_no_references_may_have_no_score(files, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        ("lexikon said.txt", "UnknownName: no metric is named 'lexikon'. Did you mean 'lexicon'?"),
+        ("lexicon,,judge said.txt", "BadSetting: --metrics lexicon,,judge: '' names no metric"),
+        ("lexicon,lexicon said.txt", "BadSetting: --metrics lexicon,lexicon: 'lexicon' stands twice"),
+        ("a=lexicon,b= said.txt", "BadSetting: --metrics a=lexicon,b=: 'b=' names no metric"),
         (
-            ["--metrics", "lexikon", "said.txt"],
-            "UnknownName: no metric is named 'lexikon'. Did you mean 'lexicon'?",
-        ),
-        (
-            ["--metrics", "lexicon,,judge", "said.txt"],
-            "BadSetting: --metrics lexicon,,judge: '' names no metric",
-        ),
-        (
-            ["--metrics", "lexicon,lexicon", "said.txt"],
-            "BadSetting: --metrics lexicon,lexicon: 'lexicon' stands twice",
-        ),
-        (
-            ["--metrics", "a=lexicon,b=", "said.txt"],
-            "BadSetting: --metrics a=lexicon,b=: 'b=' names no metric",
-        ),
-        (
-            ["--metrics", "lexicon", "said.txt", "lexicon.pat=x"],
+            "lexicon said.txt lexicon.pat=x",
             "BadSetting: lexicon: lexicon has no setting 'pat'. Nearest: path",
         ),
         (
-            ["--metrics", "lexicon", "said.txt", "lexicon.include_prompt=5"],
+            "lexicon said.txt lexicon.include_prompt=5",
             "BadSetting: lexicon: lexicon.include_prompt must be true or false, got 5; the default is True",
         ),
+        ("lexicon said.txt path=x", "BadSetting: 'path=x' is neither a file nor METRIC.option=value"),
         (
-            ["--metrics", "lexicon", "said.txt", "path=x"],
-            "BadSetting: 'path=x' is neither a file nor METRIC.option=value",
-        ),
-        (
-            ["--metrics", "lexicon", "said.txt", "diversity.n=2"],
+            "lexicon said.txt diversity.n=2",
             "BadSetting: 'diversity.n=2' is neither a file nor METRIC.option=value",
         ),
-        (["--metrics", "diversity", "said.txt", "diversity.n=99"], "BadSetting: diversity: "),
+        ("diversity said.txt diversity.n=99", "BadSetting: diversity: "),
         (
-            ["--metrics", "own_metric:none", "said.txt"],
+            "own_metric:none said.txt",
             "BadSetting: 'own_metric:none': the module own_metric has no 'none'; it was read from ",
         ),
+        ("own_metric:wrong said.txt", "BadSetting: own_metric:wrong made 5, which is no metric"),
         (
-            ["--metrics", "own_metric:wrong", "said.txt"],
-            "BadSetting: own_metric:wrong made 5, which is no metric",
-        ),
-        (
-            ["--metrics", "c=own_metric:folded", "said.txt", "c.case=true", "c.foo=1"],
+            "c=own_metric:folded said.txt c.case=true c.foo=1",
             "BadSetting: the metric own_metric:folded takes no option foo; ",
         ),
         (
-            ["--metrics", "perplexity", "said.txt"],
+            "perplexity said.txt",
             "BadSetting: perplexity needs the language model of a run, and there is no model here",
         ),
         (
-            ["--metrics", "judge", "said.txt"],
+            "judge said.txt",
             "BadSetting: judge is trained on the labelled rows of a task, and there is no task here",
         ),
+        ("lexicon said.txt --samples said.txt", "BadSetting: --samples said.txt is one of the files to read"),
+        ("lexicon said.txt --samples none/x", "FileNotFoundError: none/x"),
+        ("lexicon none.txt", "BadRow: none.txt: there is no such file"),
+        ("lexicon .", "BadRow: .: this is a folder"),
+        ("lexicon said.jsonl torn.jsonl", "BadRow: torn.jsonl:2: this line is not JSON"),
+        ("lexicon said.jsonl latin.txt", "BadRow: latin.txt:1: this line is not UTF-8"),
+        ("lexicon right.jsonl", "BadRow: right.jsonl:1: the field `text` is missing"),
+        ("lexicon said.jsonl said.jsonl", "BadRow: said.jsonl:1: the field `references` is missing"),
         (
-            ["--metrics", "lexicon", "said.txt", "--samples", "said.txt"],
-            "BadSetting: --samples said.txt is one of the files to read",
-        ),
-        (["--metrics", "lexicon", "said.txt", "--samples", "none/x"], "FileNotFoundError: none/x"),
-        (["--metrics", "lexicon", "none.txt"], "BadRow: none.txt: there is no such file"),
-        (["--metrics", "lexicon", "."], "BadRow: .: this is a folder"),
-        (["--metrics", "lexicon", "said.jsonl", "torn.jsonl"], "BadRow: torn.jsonl:2: this line is not JSON"),
-        (["--metrics", "lexicon", "said.jsonl", "latin.txt"], "BadRow: latin.txt:1: this line is not UTF-8"),
-        (["--metrics", "lexicon", "right.jsonl"], "BadRow: right.jsonl:1: the field `text` is missing"),
-        (
-            ["--metrics", "lexicon", "said.jsonl", "said.jsonl"],
-            "BadRow: said.jsonl:1: the field `references` is missing",
-        ),
-        (
-            ["--metrics", "lexicon", "said.jsonl", "short.txt"],
+            "lexicon said.jsonl short.txt",
             "BadRow: short.txt:2: the file ends after 2 samples, and said.jsonl holds 8",
         ),
-        (["--metrics", "lexicon", "empty.txt"], "BadRow: empty.txt: the file is empty"),
+        ("lexicon empty.txt", "BadRow: empty.txt: the file is empty"),
     ],
 )
 def test_a_mistake_is_one_clear_line(files, capsys, words, says):
@@ -291,7 +267,7 @@ def test_a_mistake_is_one_clear_line(files, capsys, words, says):
     (files / "latin.txt").write_bytes("né\n".encode("latin-1"))
     (files / "short.txt").write_text("a\nb\n")
     (files / "empty.txt").touch()
-    code, lines, said = run(capsys, *words)
+    code, lines, said = run(capsys, "--metrics", *words.split())
     assert (code, lines) == (2, [])
     assert said.startswith(says)
     assert said.count("\n") == 1

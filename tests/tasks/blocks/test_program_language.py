@@ -7,8 +7,10 @@ import pkgutil
 import sys
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import yaml
 
 from loquent.errors import ProgramBudgetError, ProgramError
 from loquent.tasks.blocks import programs
@@ -20,72 +22,8 @@ from loquent.tasks.blocks.programs.program import _compiled, compile_program
 from loquent.tasks.blocks.sources import builtin
 
 FULL = tuple(tuple(tower_block(level, color) for level in range(4)) for color in range(3))
-HOSTILE = {
-    "import": ("__import__('os').system('true')", 'the language has no "\'"'),
-    "import without a string": ("__import__(os)", "unknown function '__import__'"),
-    "dunder attribute": ("all_items.__class__", "unknown attribute '__class__'"),
-    "dunder of a constant": ("Color.__members__", "unknown Color '__members__'"),
-    "method of a list": ("all_items.append(1)", "unknown method 'append'"),
-    "comprehension": ("[x for x in all_items]", "the language has no ListComp"),
-    "generator": ("all(x for x in all_items)", "the language has no GeneratorExp"),
-    "power": ("9 ** 9 ** 9 == 1", r"the language has no '\*'"),
-    "format string": ("f'{all_items}'", 'the language has no "\'"'),
-    "walrus": ("(x := all_items) == x", "the language has no NamedExpr"),
-    "conditional": ("1 if all_items else 2", "the language has no IfExp"),
-    "direct call of a lambda": ("(lambda x: x)(all_items)", "only functions of the language can be called"),
-    "default of a lambda": ("filter_obj(all_items, lambda x=all_boxes: x)", "no default value"),
-    "unknown name": ("exist(globals)", "unknown name 'globals'"),
-    "string": ('exist("abc")', "the language has no '\"'"),
-    "extra keyword": ("exist(all_items, key=1)", "exist has no argument 'key' here"),
-    "starred": ("exist(*all_items)", r"the language has no '\*'"),
-    "two parameters": ("filter_obj(all_items, lambda x, y: x)", "exactly one parameter"),
-}
-OTHERS = {
-    "a list": (["a"], "a program is a text, got list"),
-    "unknown function": ("exists(all_items)", "unknown function 'exists'; the nearest is 'exist'"),
-    "function as a value": ("exist([is_black])", "unknown name 'is_black'"),
-    "lambda as a value": ("[lambda x: x] == []", "the language has no Lambda"),
-    "call of a parameter": ("All(all_items, lambda f: f(f))", "unknown function 'f'"),
-    "parameter with the name of a function": (
-        "All(all_items, lambda count: 1)",
-        "cannot have the name 'count'",
-    ),
-    "private parameter": ("All(all_items, lambda _x: 1)", "cannot have the name '_x'"),
-    "keyword collection": ("exist(**all_items)", r"the language has no '\*'"),
-    "no arguments": ("exist()", "exist takes 1 arguments, got 0"),
-    "three arguments": ("is_touching_wall(1, 2, 3)", "takes 1 or 2 arguments, got 3"),
-    "keyword twice": ("is_touching_wall(1, 2, side=3)", "has no argument 'side' here"),
-    "function of a filter": ("filter_obj(all_items)", "filter_obj takes a value and a function"),
-    "keyword of a filter": ("filter_obj(all_items, f=is_black)", "filter_obj takes a value and a function"),
-    "values of min": ("min(1, 2)", "min takes a value and a function"),
-    "keyword of min": ("min(all_items, default=is_black)", "min takes a value and a function"),
-    "a value where a function is needed": ("filter_obj(all_items, 1)", "a function is needed"),
-    "a function of two where one is needed": ("filter_obj(all_items, AND)", "AND takes 2 arguments"),
-    "a loop where a function is needed": ("filter_obj(all_items, All)", "unknown function 'All'"),
-    "method with arguments": ("all_boxes[0].is_tower(1)", "the method is_tower takes no arguments"),
-    "size of groups": ("combinations(all_items, count(all_items))", "must be a number from 0 to 3"),
-    "large groups": ("select(4, all_items)", "must be a number from 0 to 3"),
-    "number": ("100 == 1", "a number must be a whole one from 0 to 99, got 100"),
-    "float": ("1.5 == 1", "numbers are whole"),
-    "complex": ("1j == 1", "numbers are whole"),
-    "truth value": ("True", "a number must be a whole one"),
-    "dots": ("... == 1", "a number must be a whole one"),
-    "identity": ("all_items is all_items", "the language has no Is"),
-    "plus sign": ("+1 == 1", "the language has no UAdd"),
-    "index": ("all_items[all_items[0]]", "an index must be a number"),
-    "slice": ("all_items[all_items:]", "an index must be a number"),
-    "tuple": ("(1, 2) == 1", "the language has no Tuple"),
-    "dictionary": ("{1: 2} == 1", "the language has no Dict"),
-    "member": ("Color.RED == 1", "unknown Color 'RED'"),
-    "class of constants": ("exist(Color)", "unknown name 'Color'"),
-    "two expressions": ("1 == 1\n2 == 2", "it is not an expression"),
-    "assignment": ("x = 1", "it is not an expression"),
-    "statement": ("import os", "it is not an expression"),
-    "comment": ("exist(all_items) # yes", "the language has no '#'"),
-    "letters that look alike": ("\ufb01lter_obj(all_items, is_black)", r"the language has no '\\ufb01'"),
-    "null": ("exist(all_items)\0", r"the language has no '\\x00'"),
-    "nothing": ("  ", "it is not an expression"),
-}
+CASES = yaml.safe_load(Path(__file__).with_name("programs.yaml").read_text("utf-8"))
+HOSTILE, OTHERS = CASES["hostile"], CASES["others"]
 
 
 @pytest.mark.parametrize(("text", "why"), [*HOSTILE.values(), *OTHERS.values()], ids=[*HOSTILE, *OTHERS])

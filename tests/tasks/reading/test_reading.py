@@ -1,7 +1,5 @@
 """Reading: the hand-worked games I-1 to I-9, I-15, I-17 and E-1 to E-9 of the specification of iMRC."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -440,6 +438,6 @@ def test_a_broken_twin_is_caught():
     class Forgetful(type(loquent.task("reading"))):
         def _go(self, state, move, used):
             self.calls = getattr(self, "calls", 0) + 1
-            return dataclasses.replace(super()._go(state, move, used), hits=self.calls)
+            return super()._go(state, move, used)._replace(hits=self.calls)
 
     assert check(Forgetful(Forgetful.Options(limit=20)), episodes=3) != []

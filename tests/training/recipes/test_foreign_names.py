@@ -11,7 +11,7 @@ from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.training import recipes
 from loquent.training.recipes import foreign_names
-from loquent.training.recipes.foreign_names import NAMES, SHARED, R, S, T
+from loquent.training.recipes.foreign_names import NAMES, SHARED
 
 # TRL's own settings without a counterpart here: engines, telemetry of its log, and losses of its own
 HERE = Path(__file__).resolve().parents[3]
@@ -42,9 +42,9 @@ def test_the_names_are_those_of_the_installed_libraries():
     of_vectors = {"n_envs"}  # of make_vec_env
     in_others = {"max_new_tokens", "reward_funcs"}  # of GRPOConfig.generation_kwargs, of GRPOTrainer
     for name, foreign in NAMES.items():
-        if T in foreign.owner:
+        if "TRL" in foreign.owner:
             assert name in theirs | in_others, name
-        if S in foreign.owner:
+        if "stable-baselines3" in foreign.owner:
             assert name in arguments | of_vectors, name
     new = {field.name for config in (trl.GRPOConfig, trl.RLOOConfig) for field in dataclasses.fields(config)}
     new -= {field.name for field in dataclasses.fields(inspect.getmro(trl.GRPOConfig)[2])}
@@ -61,7 +61,9 @@ def test_the_names_of_rl4lms_are_keys_of_its_files():
         pytest.skip("there is no description of RL4LMs' files")
     words = set(re.findall(r"\w+", page.read_text()))
     of_transformers = {"max_new_tokens"}
-    assert {name for name, foreign in NAMES.items() if R in foreign.owner} - words - of_transformers == set()
+    assert {
+        name for name, foreign in NAMES.items() if "RL4LMs" in foreign.owner
+    } - words - of_transformers == set()
 
 
 def refusal(*overrides, name="reviews_grpo"):

@@ -10,47 +10,12 @@ from loquent.core.seeding import Key
 from loquent.tasks.blocks.boards.random_edits import Subject
 from tools.corpora.blocks import scatter, towers
 from tools.corpora.blocks.words import Statement
+from tools.corpora.drawing import tables
 
 SEED = 16
 # How many statements of each construction are drawn. Constructions that exclude each other ("exactly two")
 # are the most frequent, so that no fixed action sequence makes many statements true.
-COUNTS: dict[str, dict[str, int]] = {
-    "tower": {
-        "exists": 480,
-        "exactly": 560,
-        "all": 460,
-        "least": 100,
-        "but_no": 420,
-        "none": 110,
-        "blocks": 170,
-        "ends": 18,
-        "ends_without": 36,
-        "towers": 30,
-    },
-    "scatter": {
-        "exists": 300,
-        "exactly": 560,
-        "least": 80,
-        "none": 90,
-        "all": 260,
-        "only": 160,
-        "boxes": 160,
-        "boxes_with": 60,
-        "box_of": 24,
-        "and_no": 140,
-        "and": 120,
-        "more": 40,
-        "same_box": 100,
-        "box_without": 120,
-        "touching": 120,
-        "above": 80,
-        "below": 80,
-        "box_all": 18,
-        "box_size": 13,
-        "box_colors": 9,
-        "box_shapes": 9,
-    },
-}
+COUNTS: dict[str, dict[str, int]] = tables("statements")
 GRAMMARS: dict[str, Callable[[], Iterable[Statement]]] = {
     "tower": towers.statements,
     "scatter": scatter.statements,

@@ -15,8 +15,9 @@ from loquent.core.values import Record
 from loquent.data.sources import Splits
 from loquent.tasks.comments.language import judging
 from loquent.tasks.comments.language.judging import CLOSINGS, DETAILS, MILD, STRONG
-from tools.corpora.comments.words import REPLIES, TOPICS
+from tools.corpora.drawing import tables
 
+TABLES = tables("comments")
 POSTS = {"train": 4000, "validation": 800, "test": 1200}  # different posts of each split
 REPLIES_EACH = {"train": 2, "validation": 1, "test": 1}
 SHARES = (0.45, 0.35, 0.2)  # of sentences by label
@@ -45,9 +46,11 @@ class Post:
 def known() -> dict[str, Post]:
     """All built-in posts by their text."""
     posts = (
-        Post(thing, past, base, detail, closing)
-        for topic in TOPICS
-        for thing, (past, base), detail, closing in product(topic.things, topic.deeds, DETAILS, CLOSINGS)
+        Post(thing, *deed.split("/"), detail, closing)
+        for topic in TABLES["topics"]
+        for thing, deed, detail, closing in product(
+            topic["things"].split(), topic["deeds"].split(), DETAILS, CLOSINGS
+        )
     )
     return {post.text: post for post in posts}
 
@@ -87,7 +90,7 @@ def _comment(stream: Generator, post: Post) -> str:
 
 
 def _sentence(stream: Generator, post: Post) -> str:
-    of_label = REPLIES[int(stream.choice(len(SHARES), p=SHARES))]
+    of_label: list[list[str]] = TABLES["replies"][int(stream.choice(len(SHARES), p=SHARES))]
     templates = of_label[0 if stream.random() < ON_TOPIC else 1]
     mild, strong = (str(stream.choice(list(words))) for words in (MILD, STRONG))
     return templates[int(stream.integers(len(templates)))].format(

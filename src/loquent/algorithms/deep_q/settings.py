@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
+from loquent.algorithms.presets import PRESETS
 from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
@@ -17,20 +19,6 @@ DUELING = "1511.06581 eq. 9"
 PRIORITIZED = "1511.05952 sec. 4"
 NOISY = "1706.10295 sec. 3.2"
 RAINBOW = "1710.02298 table 1"
-QA_DQN = Record(
-    learning_rate=2.5e-4,
-    max_grad_norm=5.0,
-    gamma=0.9,
-    games=20,
-    minibatch=64,
-    learn_every=5,
-    learning_starts=5000,
-    target_every=1000,
-    vary_steps=True,
-    replay=500_000,
-    explore_last=0.1,
-    explore_games=100_000,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,17 +89,7 @@ class DQNSettings(NetworkSettings, StepSettings):
     )
     explore_games: int = setting(1000, "games over which this share falls, linearly", low=1)
 
-    presets: ClassVar[Any] = {
-        "qa_dqn": QA_DQN,
-        "qa_dqn_released": QA_DQN.with_(
-            learn_every=2,
-            minibatch=32,
-            draws="queues",
-            noisy=True,
-            explore_first=0.0,
-            explore_last=0.0,
-        ),
-    }
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["turn_dqn"]
 
     def __post_init__(self) -> None:
         super().__post_init__()

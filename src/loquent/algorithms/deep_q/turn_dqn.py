@@ -42,7 +42,7 @@ EVERYTHING = (-math.inf, math.inf)
 COUNTERS = ("rounds", "finished", "learned", "copied")
 PER_STEP = ("dqn/loss", "dqn/value", "dqn/error", "gradient/norm")
 
-LOGGED = logged_keys.TURN_DQN
+LOGGED = logged_keys.BUILT_IN["turn_dqn"]
 
 
 class TurnDQN(Playing):

@@ -9,7 +9,6 @@ on in gradient steps only; it draws from the run's key.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,15 +23,14 @@ from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.errors import LoquentError
-from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches, weighted_nll
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.footprint import products
-from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss, Stepping
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
-LOGGED = logged_keys.SUPERVISED
+LOGGED = logged_keys.BUILT_IN["supervised"]
 MOST_NATS = 700.0  # exp of more is no float
 
 
@@ -52,7 +50,7 @@ class Config(StepSettings):
     )
 
 
-class Supervised(BatchAlgorithm):
+class Supervised(Stepping, BatchAlgorithm):
     """Cross-entropy on the policy of an `Actor`; its critic and reference do not change."""
 
     Config: ClassVar[type] = Config
@@ -145,12 +143,3 @@ class Supervised(BatchAlgorithm):
     def _nll(self, model: Actor, batch: TokenBatch) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """The summed negative log-likelihood, and that of each token without a gradient."""
         return weighted_nll(model.policy, batch)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The optimizer, its tensors by parameter name, and counters."""
-        return {**self.gradient.state_dict(), "updates": self.updates}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
-        self.gradient.load_state_dict(state)
-        self.updates = saved_state.count(state, "updates")

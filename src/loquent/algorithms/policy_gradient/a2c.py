@@ -16,36 +16,19 @@ from torch import Tensor
 
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
+from loquent.algorithms.presets import PRESETS
 from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 
-LOGGED = logged_keys.A2C
-
-# The released code of 2210.01241 (RL4LMs 0.2.2): its recipe for film reviews, and the defaults behind it.
-PRESETS = {
-    "rl4lms": Record(
-        learning_rate=1e-6,
-        optimizer="rmsprop",
-        gamma=0.99,
-        lam=1.0,
-        value_coefficient=0.5,
-        entropy_coefficient=0.0,
-        max_grad_norm=0.5,
-        normalize_advantages=False,
-        beta=0.1,
-        kl_target=0.5,
-        kl_gain=0.1,
-        ratio="raw",
-    )
-}
+LOGGED = logged_keys.BUILT_IN["a2c"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ActorCriticConfig):
     """Settings of `a2c`."""
 
-    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["a2c"]
     optimizer: str = redefault(StepSettings, "optimizer", "rmsprop", source="1602.01783 sec. 4")
     learning_rate: float = redefault(
         StepSettings, "learning_rate", 1e-6, source="RL4LMs, its recipe for film reviews"

@@ -28,6 +28,7 @@ from loquent.algorithms.policy_gradient.compared import (
     episodes_of,
 )
 from loquent.algorithms.policy_gradient.on_policy import START, of
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import groups, kl, losses
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
@@ -37,66 +38,14 @@ from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import action_losses, action_scores
 from loquent.models.tokens.batch import TokenBatch
 
-LOGGED = logged_keys.GRPO
-
-PRESETS = {
-    "deepseek_math": Record(  # arXiv:2402.03300 sec. 4.2
-        deviation="group",
-        length="answer",
-        importance="token",
-        clip=0.2,
-        kl="loss",
-        kl_correction=False,
-        beta=0.04,
-        epochs=1,
-    ),
-    "dr_grpo": Record(  # arXiv:2503.20783
-        deviation="none", length="constant", importance="token", clip=0.2, kl="loss", beta=0.0
-    ),
-    "dapo": Record(  # arXiv:2503.14476 sec. 3 and 4
-        deviation="group",
-        length="token",
-        importance="token",
-        clip=0.2,
-        clip_high=0.28,
-        drop_equal=True,
-        kl="loss",
-        beta=0.0,
-    ),
-    "gspo": Record(  # arXiv:2507.18071 sec. 4 and 5
-        deviation="group",
-        length="answer",
-        importance="sequence",
-        clip=3e-4,
-        clip_high=4e-4,
-        kl="loss",
-        beta=0.0,
-    ),
-    "trl": Record(  # TRL 1.16.0, GRPOConfig: loss_type dapo, scale_rewards group
-        learning_rate=1e-6,
-        weight_decay=0.0,
-        max_grad_norm=1.0,
-        epochs=1,
-        deviation="group",
-        length="token",
-        importance="token",
-        clip=0.2,
-        clip_high=None,
-        drop_equal=False,
-        kl="loss",
-        kl_correction=True,
-        kl_temperature="sampling",
-        ratio="raw",
-        beta=0.0,
-    ),
-}
+LOGGED = logged_keys.BUILT_IN["grpo"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ComparedConfig):
     """Settings of `grpo`."""
 
-    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["grpo"]
     deviation: str = setting(
         "group",
         "advantages are divided by the deviation of the returns of the group, of the batch, or not at all",

@@ -24,6 +24,7 @@ from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient import ppo
 from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.policy_gradient.ppo import PPO
+from loquent.algorithms.presets import PRESETS
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
@@ -34,51 +35,14 @@ from loquent.models.engine import Nucleus
 from loquent.models.score.one_pass import Scores
 from loquent.pretrained import lora
 
-LOGGED = logged_keys.NLPO
-
-# "paper": sections B.3.1 and A.1. "rl4lms": the released code, which has a frozen mask, keeps 100 tokens,
-# uses raw log-probabilities and an entropy without the normaliser, and masks in evaluation too.
-PRESETS = {
-    "paper": Record(
-        epochs=5,
-        learning_rate=1e-6,
-        gamma=0.99,
-        lam=0.95,
-        clip=0.2,
-        value_coefficient=0.5,
-        beta=0.1,
-        kl_target=0.1,
-        kl_gain=0.2,
-        top_p=0.9,
-        mu=5,
-        keep_special=False,
-    ),
-    "rl4lms": Record(
-        epochs=5,
-        learning_rate=1e-6,
-        gamma=0.99,
-        lam=0.95,
-        clip=0.2,
-        value_coefficient=0.5,
-        beta=0.1,
-        kl_target=0.1,
-        kl_gain=0.1,
-        top_p=0.9,
-        mu=0,
-        min_keep=100,
-        keep_special=True,
-        ratio="raw",
-        entropy="raw",
-        mask_in_evaluation=True,
-    ),
-}
+LOGGED = logged_keys.BUILT_IN["nlpo"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ppo.Config):
     """Settings of `nlpo`: those of PPO and of the masking policy."""
 
-    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["nlpo"]
     top_p: float = setting(
         0.9,
         "probability mass of the masking policy's nucleus; 1: no mask",
@@ -112,9 +76,9 @@ def preset(name: str, **changes: Any) -> Config:
 
     UnknownName for other names.
     """
-    if name not in PRESETS:
-        raise UnknownName("NLPO preset", name, PRESETS)
-    return Config(**{**PRESETS[name], **changes})
+    if name not in Config.presets:
+        raise UnknownName("NLPO preset", name, Config.presets)
+    return Config(**{**Config.presets[name], **changes})
 
 
 class NLPO(PPO):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,13 +22,12 @@ from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting, LoquentError
-from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
-from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss
+from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss, Stepping
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches
 
 START = Key(0, ("algorithm",))
@@ -69,7 +68,7 @@ class OnPolicyConfig(StepSettings):
     )
 
 
-class OnPolicy(BatchAlgorithm):
+class OnPolicy(Stepping, BatchAlgorithm):
     """Base of the learners that learn from the policy's own episodes, in gradient steps on minibatches."""
 
     scored = True
@@ -196,15 +195,6 @@ class OnPolicy(BatchAlgorithm):
             divisor=self.divisor(minibatch),
             veto=veto,
         )
-
-    def state_dict(self) -> dict[str, Any]:
-        """The optimizer's tensors by parameter name, and the number of updates."""
-        return {**self.gradient.state_dict(), "updates": self.updates}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
-        self.gradient.load_state_dict(state)
-        self.updates = saved_state.count(state, "updates")
 
 
 def age_of(batch: TokenBatch, updates: int) -> dict[str, float]:

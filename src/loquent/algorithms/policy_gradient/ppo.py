@@ -16,54 +16,20 @@ from torch import Tensor
 
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import losses
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 
-LOGGED = logged_keys.PPO
-
-SHARED = Record(gamma=0.99, lam=0.95, clip=0.2, value_clip=None, value_coefficient=0.5, stop_kl=None)
-FILM_REVIEWS = Record(epochs=5, learning_rate=1e-6, entropy_coefficient=0.0, beta=0.1, kl_target=0.1)
-PRESETS = {
-    "paper": Record({**SHARED, **FILM_REVIEWS, "kl_gain": 0.2}),  # arXiv:2210.01241 sec. B.3.1, eq. 2
-    "rl4lms": Record(  # RL4LMs 0.2.2, its recipe for film reviews, and the defaults behind it
-        {
-            **SHARED,
-            **FILM_REVIEWS,
-            "kl_gain": 0.1,
-            "normalize_advantages": True,
-            "max_grad_norm": 0.5,
-            "weight_decay": 1e-6,
-            "ratio": "raw",
-        }
-    ),
-    "trl": Record(  # TRL 1.12.0, PPOConfig; its error of values has a factor 1/2, and vf_coef is 0.1
-        learning_rate=3e-6,
-        gamma=1.0,
-        lam=0.95,
-        epochs=4,
-        clip=0.2,
-        value_clip=0.2,
-        value_coefficient=0.05,
-        entropy_coefficient=0.0,
-        max_grad_norm=1.0,
-        weight_decay=0.0,
-        normalize_advantages=True,
-        beta=0.05,
-        kl_temperature="sampling",
-        ratio="raw",
-        kl_target=None,
-        stop_kl=None,
-    ),
-}
+LOGGED = logged_keys.BUILT_IN["ppo"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ActorCriticConfig):
     """Settings of `ppo`."""
 
-    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["ppo"]
     clip: float = setting(
         0.2, "ε: the ratio of a token is clipped to [1 - ε, 1 + ε]", source="1707.06347 sec. 6.1", low=0.0
     )

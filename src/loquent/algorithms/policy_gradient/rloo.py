@@ -18,6 +18,7 @@ from torch import Tensor
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.compared import ComparedAnswers, ComparedConfig, episodes_of
 from loquent.algorithms.policy_gradient.on_policy import of
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import groups, kl, losses
 from loquent.core.settings import setting
 from loquent.core.values import Record
@@ -25,29 +26,14 @@ from loquent.models.actor import Actor
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import TokenBatch
 
-LOGGED = logged_keys.RLOO
-
-PRESETS = {
-    "trl": Record(  # TRL 1.16.0, RLOOConfig
-        learning_rate=1e-6,
-        weight_decay=0.0,
-        max_grad_norm=1.0,
-        epochs=1,
-        clip=0.2,
-        clip_high=None,
-        beta=0.05,
-        kl_temperature="sampling",
-        ratio="raw",
-        normalize_advantages=False,
-    )
-}
+LOGGED = logged_keys.BUILT_IN["rloo"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ComparedConfig):
     """Settings of `rloo`."""
 
-    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["rloo"]
     beta: float = setting(
         0.05, "coefficient of the KL penalty in returns; 0: none", source="TRL, RLOOConfig", low=0.0
     )

@@ -22,6 +22,7 @@ from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
 from loquent.algorithms.policy_gradient.nlpo import frozen_copy
 from loquent.algorithms.policy_gradient.on_policy import START, acting_rows, age_of, of
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import kl
 from loquent.algorithms.shared.trust_region import assign, conjugate_gradients, flat, longest, parts
 from loquent.core.algorithm import StepSettings
@@ -37,32 +38,14 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.learning.gradient_step import Loss
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
-LOGGED = logged_keys.TRPO
-
-# The released code of 2210.01241 (RL4LMs 0.2.2), its algorithm's defaults.
-PRESETS = {
-    "rl4lms": Record(
-        learning_rate=1e-3,
-        critic_epochs=10,
-        gamma=0.99,
-        lam=0.95,
-        normalize_advantages=True,
-        radius=0.01,
-        conjugate_steps=15,
-        damping=0.1,
-        shrink=0.8,
-        searches=10,
-        kl_gain=0.1,
-        ratio="raw",
-    )
-}
+LOGGED = logged_keys.BUILT_IN["trpo"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ActorCriticConfig):
     """Settings of `trpo`."""
 
-    presets: ClassVar[Mapping[str, Record]] = PRESETS
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["trpo"]
     radius: float = setting(
         0.01, "δ: the largest mean KL of the old policy from the new one", source="1502.05477 eq. 12", low=0.0
     )

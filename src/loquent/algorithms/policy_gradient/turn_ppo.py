@@ -18,6 +18,7 @@ from torch import Tensor
 
 from loquent.agents.turns import StopForcing, TurnAgent
 from loquent.algorithms import logged_keys
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import gae
 from loquent.core.agent import Agent
@@ -36,10 +37,9 @@ from loquent.pretrained.learning.optimization import Means, minibatches, trainab
 from loquent.pretrained.learning.turn_network import Head, TurnNetwork
 
 START = Key(0, ("algorithm",))
-WHOLE = 1_000_000  # turns: all of an update in one gradient step
 LILGYM = "lilGym's released code"
 
-LOGGED = logged_keys.TURN_PPO
+LOGGED = logged_keys.BUILT_IN["turn_ppo"]
 
 PER_STEP = (
     "policy/loss",
@@ -98,28 +98,7 @@ class Config(PolicySettings, StepSettings):
         False, "in training only, end an episode as soon as its goal is reached (PPO+SF)"
     )
 
-    presets: ClassVar[Any] = {
-        "qa_a2c": Record(
-            epochs=1,
-            minibatch=WHOLE,
-            lam=1.0,
-            normalize_advantages="none",
-            learning_rate=2.5e-4,
-            max_grad_norm=5.0,
-            gamma=0.9,
-        ),
-        "lilgym": Record(
-            value_clip=0.2,
-            epochs=10,
-            minibatch=64,
-            entropy_coefficient=0.0,  # 0.1 was added as a constant, without a gradient
-            value="tanh",
-            legal=False,
-            choose="parts",
-            schedule="linear",
-            total_steps=624_960,  # 1,953 updates of 10 passes over 2,048 turns, 64 in a gradient step
-        ),
-    }
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["turn_ppo"]
 
     def __post_init__(self) -> None:
         super().__post_init__()

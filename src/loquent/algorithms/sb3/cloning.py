@@ -16,7 +16,7 @@ from loquent.algorithms.sb3.gradient_step import take_step
 from loquent.algorithms.sb3.learners import Learner
 from loquent.algorithms.sb3.settings import CloningSettings
 
-LOGGED = logged_keys.SB3_CLONING
+LOGGED = logged_keys.BUILT_IN["sb3/cloning"]
 
 
 class Cloning(Learner):

@@ -56,7 +56,7 @@ LOG_KEYS = {
 }
 
 # means over an update, unless stated otherwise
-LOGGED = logged_keys.SB3
+LOGGED = logged_keys.BUILT_IN["sb3/ppo"]
 
 
 class Learner(Playing):

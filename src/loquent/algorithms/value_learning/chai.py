@@ -34,7 +34,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import utterances
 from loquent.pretrained.output import width
 
-LOGGED = logged_keys.CHAI
+LOGGED = logged_keys.BUILT_IN["chai"]
 
 
 @dataclass(frozen=True, kw_only=True)

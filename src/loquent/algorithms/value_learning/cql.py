@@ -15,7 +15,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from loquent.algorithms.value_learning import released
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, PolicyConfig
 from loquent.algorithms.value_learning.value_learner import LOGGED, LossInputs, ValueConfig, ValueLearner
@@ -30,7 +30,7 @@ __all__ = ["CQL", "LOGGED", "Config"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `cql`."""
 
-    presets: ClassVar[Mapping[str, Record]] = released.CQL
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["cql"]
     cql_weight: float = setting(
         0.1, "weight of the conservative term, which lowers Q of other tokens", source=CODE, low=0.0
     )

@@ -13,7 +13,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from loquent.algorithms.value_learning import released
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE, PAPER, PolicyConfig
 from loquent.algorithms.value_learning.value_learner import (
@@ -35,7 +35,7 @@ __all__ = ["ILQL", "LOGGED", "Config"]
 class Config(ValueConfig, PolicyConfig):
     """Settings of `ilql`."""
 
-    presets: ClassVar[Mapping[str, Record]] = released.ILQL
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["ilql"]
     tau: float = setting(
         0.7,
         "expectile of V: 0.5 is the mean over the actions in the data; near 1, their maximum",

@@ -39,7 +39,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.utterances import Utterances, utterances
 from loquent.models.values.networks import TokenValues
 
-LOGGED = logged_keys.UTTERANCE_VALUES
+LOGGED = logged_keys.BUILT_IN["ilql_utterance"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,13 +22,12 @@ from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark, redefault, setting
 from loquent.errors import BadSetting, LoquentError
-from loquent.files import saved_state
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import BACKBONES, TokenValues
 from loquent.pretrained import exact
-from loquent.pretrained.learning.gradient_step import GradientStep, Loss
+from loquent.pretrained.learning.gradient_step import GradientStep, Loss, Stepping
 from loquent.pretrained.learning.optimization import Means, minibatches, trainable
 
 PAPER, CODE = "2206.11871 sec. 4", "ILQL's released code"
@@ -141,7 +139,7 @@ class PolicyConfig:
     )
 
 
-class OfflineLearner(BatchAlgorithm):
+class OfflineLearner(Stepping, BatchAlgorithm):
     """Learns the values of an `Actor`, which it attaches as `values`, and optionally its policy."""
 
     reads = ("data", "expert")
@@ -213,15 +211,6 @@ class OfflineLearner(BatchAlgorithm):
             values.follow(self.config.target_rate)
         if self.config.target_every and self.gradient.steps % self.config.target_every == 0:
             values.follow(1.0)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The optimizer, its tensors by parameter name, and counters. The values belong to the model."""
-        return {**self.gradient.state_dict(), "updates": self.updates}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
-        self.gradient.load_state_dict(state)
-        self.updates = saved_state.count(state, "updates")
 
 
 def _imitation_weight(config: Any) -> float:

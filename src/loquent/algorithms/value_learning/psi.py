@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from loquent.algorithms.value_learning import released
+from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.algorithms.value_learning.offline_learner import CODE
 from loquent.algorithms.value_learning.value_learner import LOGGED, LossInputs, ValueConfig, ValueLearner
@@ -31,7 +31,7 @@ __all__ = ["LOGGED", "Config", "Psi"]
 class Config(ValueConfig):
     """Settings of `psi`."""
 
-    presets: ClassVar[Mapping[str, Record]] = released.PSI
+    presets: ClassVar[Mapping[str, Record]] = PRESETS["psi"]
     reward_scale: float = setting(
         0.1, "divisor c of rewards; a larger one keeps the policy closer to the prior", source=CODE, low=1e-6
     )

@@ -38,7 +38,7 @@ from loquent.models.tokens.batch import TokenBatch, positions
 from loquent.models.values.networks import TokenValues
 from loquent.models.values.perturb import FILTERS, MODES, Perturbation
 
-LOGGED = logged_keys.TOKEN_VALUES
+LOGGED = logged_keys.BUILT_IN["ilql"]
 
 
 @dataclass(frozen=True, kw_only=True)

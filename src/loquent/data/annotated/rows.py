@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from loquent.core.task import Row
+from loquent.core import registry
+from loquent.core.task import Row, Task, TaskSpec
+from loquent.core.values import Record
 from loquent.data import sources
 from loquent.data.annotated import checks
 from loquent.data.annotated.checks import Check
@@ -14,6 +16,7 @@ from loquent.data.sources import Splits
 from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, UnknownName
 
+CUSTOM = "custom"  # the name of a reward by the user's function
 L = TypeVar("L", bound=Labelled)
 
 
@@ -60,6 +63,41 @@ class Rows:
             except ValueError as error:
                 raise BadRow(f"row {row.id}: {error}") from error
         return rows
+
+
+class RowsTask(Task):
+    """A task on annotated rows."""
+
+    _rows: Rows
+
+    def rows(self, split: str) -> tuple[Row, ...]:
+        """The rows of a split; errors as in `Rows.of`."""
+        return self._rows.of(split)
+
+    def row_from(self, fields: Mapping[str, Any]) -> Row:
+        """A row from its fields, or from those of another row; BadRow if they do not fit the task."""
+        return self._rows.added(fields)
+
+
+class GameTask(RowsTask):
+    """A game of arXiv:2011.08272, whose reward is one of its scores, or the user's function `module:name`."""
+
+    reward: Callable[..., float] | None
+
+    def game_spec(self, *scores: str, low: float = 0.0, **own: Any) -> TaskSpec:
+        """The specification with these scores as rewards; also sets `reward`, None for one of the scores."""
+        options: Any = self.options
+        custom = [] if options.reward in scores else [CUSTOM]
+        self.reward = registry.function(options.reward, f"{own['id']}.reward") if custom else None
+        chosen = CUSTOM if custom else options.reward
+        return TaskSpec(
+            rewards=Record({name: float(name == chosen) for name in (*scores, *custom)}),
+            return_range=None if custom else (low, 1.0),
+            ranges=Record(score=(0.0, 1.0)),
+            paper="arXiv:2011.08272",
+            licences=("Apache-2.0",) if options.source == "builtin" else (),
+            **own,
+        )
 
 
 def labels(options: L, builtin: tuple[str, ...], unlimited: Callable[[L], Splits]) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ from typing import Any
 
 from loquent.core import safe_yaml
 
-FILE = Path(__file__).with_name("words.yaml")
-TABLES: dict[str, Any] = safe_yaml.parse(FILE.read_text("utf-8"), str(FILE)).bare()
+TABLES: dict[str, Any] = safe_yaml.own(Path(__file__).with_name("words.yaml"))
 
 
 @dataclass(frozen=True)

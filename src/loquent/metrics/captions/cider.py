@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.guards import json_files, opening
-from loquent.core.metric import Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadRow, BadSetting
@@ -87,7 +87,7 @@ class Frequencies:
 
 
 @dataclass(frozen=True, eq=False)
-class Cider:
+class Cider(OneKey):
     """CIDEr-D with the idf of `corpus`, or of the references of the call."""
 
     tokenize: Callable[[str], Sequence[str]] = str.split
@@ -96,11 +96,6 @@ class Cider:
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = True
     range: ClassVar[Range] = (0.0, math.inf)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     @property
     def together(self) -> bool:

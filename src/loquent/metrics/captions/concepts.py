@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.captions.inflections import forms
@@ -38,20 +38,12 @@ class ConceptOptions:
 
 
 @dataclass(frozen=True)
-class ConceptCoverage:
+class ConceptCoverage(Share, OneKey):
     """The share of a sample's concepts that its prediction mentions; None for a sample without concepts."""
 
     source: str = "row"
     field: str = "concepts"
     name: ClassVar[str] = "concept_coverage"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     @property
     def penalties(self) -> dict[str, tuple[str, dict[str, str]]]:

@@ -7,53 +7,18 @@ word has its forms as a noun and as a verb. Comparatives are not included.
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 VOWELS = "aeiou"
 SIBILANTS = ("s", "x", "z", "ch", "sh")
 
 # a base form, then the forms that no rule produces
-IRREGULAR = """
-be am is are was were been being | bear bore borne born | beat beaten | become became
-begin began begun beginning | bend bent | bet | bind bound | bite bit bitten biting | bleed bled
-blow blew blown | break broke broken | breed bred | bring brought | build built | burn burnt | burst
-buy bought | cast | catch caught | choose chose chosen | cling clung | come came | creep crept | cut cutting
-deal dealt | dig dug | dive dove | do does did done | draw drew drawn | dream dreamt | drink drank drunk
-drive drove driven | dwell dwelt | eat ate eaten | fall fell fallen | feed fed | feel felt | fight fought
-find found | flee fled fleeing | fling flung | fly flew flown | forbid forbade forbidden forbidding
-forget forgot forgotten forgetting | forgive forgave forgiven | freeze froze frozen | get got gotten
-give gave given | go goes went gone | grind ground | grow grew grown | hang hung | have has had having
-hear heard | hide hid hidden | hit hitting | hold held | hurt | keep kept | kneel knelt | knit knitting
-know knew known | lay laid | lead led | lean leant | leap leapt | learn learnt | leave left | lend lent
-let letting | lie lay lain lying | light lit | lose lost | make made | mean meant | meet met | mow mown
-pay paid | put putting | quit quitting | read | ride rode ridden | ring rang rung | rise rose risen
-run ran running | saw sawn | say said | see saw seen seeing | seek sought | sell sold | send sent
-set setting | sew sewn | shake shook shaken | shave shaven | shear shorn | shed shedding | shine shone
-shoot shot | show shown | shrink shrank shrunk | shut shutting | sing sang sung | sink sank sunk | sit sat
-sleep slept | slide slid | sling slung | slit slitting | smell smelt | sow sown | speak spoke spoken
-speed sped | spend spent | spill spilt | spin spun | spit spat | split splitting | spread
-spring sprang sprung | stand stood | steal stole stolen | stick stuck | sting stung | stink stank stunk
-stride strode stridden | strike struck stricken | string strung | strive strove striven | swear swore sworn
-sweep swept | swell swollen | swim swam swum | swing swung | take took taken | teach taught | tear tore torn
-tell told | think thought | throw threw thrown | thrust | tread trod trodden | wake woke woken
-wear wore worn | weave wove woven | weep wept | wet wetting | win won | wind wound | wring wrung
-write wrote written | unwind unwound | understand understood | undergo underwent undergone
-overcome overcame | overtake overtook overtaken | withdraw withdrew withdrawn | man men | woman women
-child children | person people | foot feet | tooth teeth | goose geese | mouse mice | louse lice | ox oxen
-die dice | penny pence | knife knives | wife wives | life lives | leaf leaves | loaf loaves | half halves
-shelf shelves | calf calves | thief thieves | wolf wolves | elf elves | scarf scarves | hoof hooves
-self selves | cactus cacti | fungus fungi | stimulus stimuli | focus foci | radius radii | nucleus nuclei
-syllabus syllabi | analysis analyses | crisis crises | thesis theses | axis axes | oasis oases
-criterion criteria | phenomenon phenomena | datum data | medium media | bacterium bacteria
-curriculum curricula | index indices | appendix appendices | matrix matrices | vertex vertices
-fireman firemen | policeman policemen | fisherman fishermen | snowman snowmen | gentleman gentlemen
-businessman businessmen | cowboy cowboys | quiz quizzes quizzed quizzing | panic panicked panicking
-picnic picnicked picnicking | mimic mimicked mimicking | traffic trafficked trafficking | bus buses
-gas gases | ski skied skiing | taxi taxiing | dye dyeing | singe singeing
-"""
+IRREGULAR = Path(__file__).with_name("irregular_forms.txt")
 
 
 def _irregular_forms() -> dict[str, frozenset[str]]:
-    entries = [entry.split() for line in IRREGULAR.strip().splitlines() for entry in line.split("|")]
+    lines = IRREGULAR.read_text("utf-8").splitlines()
+    entries = [entry.split() for line in lines for entry in line.split("|")]
     return {base: frozenset(forms) for base, *forms in entries}
 
 

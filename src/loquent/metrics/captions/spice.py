@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from loquent.core.guards import json_files
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -43,21 +43,13 @@ class SpiceOptions:
 
 
 @dataclass(frozen=True)
-class Spice:
+class Spice(Share, OneKey):
     """SPICE's F1 over all tuples. Each call starts Java once for all samples."""
 
     jar: Path
     java: str
     memory: str = "8G"
     name: ClassVar[str] = "spice"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references. An empty prediction scores 0 and is not sent to Java.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Range, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -113,7 +113,7 @@ class ZeroShot:
 
 
 @dataclass(frozen=True, eq=False)
-class Conv:
+class Conv(Share):
     """SummaC-Conv: per sample the probability of the trained layer.
 
     A document without sentences has no score.
@@ -124,9 +124,6 @@ class Conv:
     field: str = ""
     name: ClassVar[str] = "summac_conv"
     keys: ClassVar[tuple[str, ...]] = ("summac_conv",)
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     def __call__(self, samples: Samples) -> Measured:
         """Score predictions by their documents."""

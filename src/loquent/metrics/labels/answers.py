@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.task import Row
 from loquent.metrics.pairs import with_means
@@ -24,16 +24,13 @@ class AccuracyOptions:
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(Share):
     """Per sample 1 for a correct answer, else 0; for the corpus the mean.
 
     A sample without references has no score if its row has no `answer` either.
     """
 
     name: ClassVar[str] = "accuracy"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     def __call__(self, samples: Samples) -> Measured:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import SHARES, Context, Measured, Range, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -44,7 +44,7 @@ class HammingOptions:
 
 
 @dataclass(frozen=True)
-class LabelSets:
+class LabelSets(Share):
     """Per sample F1, Jaccard, nDCG and exact match.
 
     For the corpus their means (`label_sets` is sample F1), and micro and macro F1.
@@ -53,9 +53,6 @@ class LabelSets:
     separator: str = ""
     empty: float = 1.0
     name: ClassVar[str] = "label_sets"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(
         f"label_sets{part}" for part in (*PER_TEXT, "/micro_f1", "/macro_f1")
     )

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.labels import span_scores
@@ -43,16 +43,13 @@ class SpanOptions:
 
 
 @dataclass(frozen=True)
-class TokenLabels:
+class TokenLabels(Share):
     """Accuracy (equal to micro F1), macro F1 and weighted F1: per sample, and over all tokens together.
 
     A sample without gold labels and without predicted labels has no score.
     """
 
     name: ClassVar[str] = "token_labels"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = (
         "token_labels",
         *(f"token_labels/{average}_f1" for average in AVERAGES),
@@ -75,7 +72,7 @@ class TokenLabels:
 
 
 @dataclass(frozen=True)
-class SpanF1:
+class SpanF1(Share):
     """F1, precision and recall of spans: per sample, and over all spans together.
 
     All three are 1 without gold spans and without predicted spans.
@@ -83,9 +80,6 @@ class SpanF1:
 
     scheme: str = "bio"
     name: ClassVar[str] = "span_f1"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(f"span_f1{part}" for part in PARTS)
 
     def __call__(self, samples: Samples) -> Measured:

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples, Scores
+from loquent.core.metric import Context, Measured, Samples, Scores, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import MissingExtra
@@ -71,15 +71,12 @@ class Matches:
 
 
 @dataclass(frozen=True)
-class Bleu:
+class Bleu(Share):
     """BLEU-4 under `bleu`; BLEU-1 to BLEU-4 under `bleu/bleu1`, ..., `bleu/bleu4`."""
 
     tokenizer: str = "13a"
     smoothing: str = "none"
     name: ClassVar[str] = "bleu"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -18,9 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
@@ -67,7 +66,7 @@ class MeteorOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Meteor:
+class Meteor(Share, OneKey):
     """METEOR with three stages, or with two stages and another name if there are no `synonyms`."""
 
     synonyms: Synonyms | None = None
@@ -77,9 +76,6 @@ class Meteor:
     beta: float = 3.0
     gamma: float = 0.5
     legacy: bool = False
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     @property
     def name(self) -> str:
@@ -87,11 +83,6 @@ class Meteor:
         return (
             "meteor" + ("-exact-stem" if self.synonyms is None else "") + ("-legacy" if self.legacy else "")
         )
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""

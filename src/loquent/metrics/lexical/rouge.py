@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.lexical.subsequences import lcs_length, union_hits
@@ -60,15 +59,12 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Rouge:
+class Rouge(Share):
     """F1 of each kind under `NAME/rouge1`, ...; the mean of ROUGE-1, 2 and L under `NAME`."""
 
     references: str = "best"
     stem: bool = True
     legacy: bool = False
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     @property
     def name(self) -> str:

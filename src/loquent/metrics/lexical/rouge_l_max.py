@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.lexical.rouge import UNSTEMMED
@@ -52,7 +52,7 @@ class RougeLMaxOptions:
 
 
 @dataclass(frozen=True)
-class RougeLMax:
+class RougeLMax(Share, OneKey):
     """The best F of ROUGE-L over the references of a sample."""
 
     limit: int = 100
@@ -61,14 +61,6 @@ class RougeLMax:
     stem: bool = True
     irregular: Mapping[str, str] = field(default_factory=dict)
     name: ClassVar[str] = "rouge_l_max"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""

@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting, MissingExtra
@@ -68,7 +68,7 @@ Count = Callable[[Any, str, Sequence[str]], list[float]]
 
 
 @dataclass(frozen=True, eq=False)
-class Sacre:
+class Sacre(Share, OneKey):
     """A metric of sacrebleu that is a share.
 
     `make()` returns sacrebleu's metric for the corpus, and `make_single()` the one for samples if it differs.
@@ -78,14 +78,6 @@ class Sacre:
     make: Callable[[], Any]
     count: Count
     make_single: Callable[[], Any] | None = None
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
-    version: ClassVar[int] = 1
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the corpus and each sample with references."""

@@ -12,9 +12,8 @@ import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.metrics.pairs import score_samples, with_means
 from loquent.metrics.text import bag_f1
@@ -29,7 +28,7 @@ class NoOptions:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(Share, OneKey):
     """The best `score(prediction, reference)` of a sample over its references.
 
     Scores are on the words of normalised answers.
@@ -37,14 +36,6 @@ class Answers:
 
     name: str
     score: Callable[[list[str], list[str]], float]
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The only key of this metric: its name."""
-        return (self.name,)
 
     def __call__(self, samples: Samples) -> Measured:
         """Score each prediction against its references."""

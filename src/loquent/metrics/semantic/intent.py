@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -41,7 +41,7 @@ class IntentOptions(ModelOptions):
 
 
 @dataclass(frozen=True, eq=False)
-class IntentAccuracy:
+class IntentAccuracy(Share):
     """Per sample 1 if the most likely label is the row's intent, else 0.
 
     A row without an intent has no score.
@@ -55,9 +55,6 @@ class IntentAccuracy:
     token_budget: int = 1024
     name: ClassVar[str] = "intent_accuracy"
     keys: ClassVar[tuple[str, ...]] = ("intent_accuracy",)
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     def __call__(self, samples: Samples) -> Measured:
         """Score all samples in one batch; a score does not depend on the other samples.

@@ -8,7 +8,7 @@ from functools import cache
 from statistics import fmean
 from typing import Any, ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Range, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadModel
@@ -141,7 +141,7 @@ class EmbeddingSimilarity:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelProbability:
+class LabelProbability(Share):
     """Per sample the probability of one label."""
 
     network: Callable[[], Any]  # returns a `pretrained.ClassifierNetwork`
@@ -150,9 +150,6 @@ class LabelProbability:
     token_budget: int = 1024
     name: ClassVar[str] = "classifier"
     keys: ClassVar[tuple[str, ...]] = ("classifier",)
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
@@ -64,15 +64,12 @@ class SentimentOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Sentiment:
+class Sentiment(Share):
     """Per sample P(positive); for the corpus the mean."""
 
     name: str
     classifier: Callable[[Sequence[str]], list[float]]
     include_prompt: bool = True
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
 
     @property
     def keys(self) -> tuple[str, ...]:

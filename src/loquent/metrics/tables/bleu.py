@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BleuTotto:
+class BleuTotto(Share):
     """For the corpus sacrebleu's BLEU of the official files; per sample its sentence BLEU.
 
     An empty answer has the score 0.
@@ -53,9 +53,6 @@ class BleuTotto:
 
     pad: bool = True
     name: ClassVar[str] = "bleu_totto"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
     keys: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(f"bleu_totto{subset}" for subset in SUBSETS if subset)
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import ClassVar
 
-from loquent.core.metric import SHARES, Context, Measured, Range, Samples
+from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -53,7 +53,7 @@ class TableWords:
 
 
 @dataclass(frozen=True)
-class Parent:
+class Parent(Share):
     """Per sample F, precision and recall; for the corpus their means.
 
     A sample without references, or without a highlighted cell or title, has no score.
@@ -61,9 +61,6 @@ class Parent:
 
     pad: bool = True
     name: ClassVar[str] = "parent"
-    version: ClassVar[int] = 1
-    higher_is_better: ClassVar[bool | None] = True
-    range: ClassVar[Range] = SHARES
     needs: ClassVar[tuple[str, ...]] = ("table",)
     keys: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in PARTS)
     corpus_only: ClassVar[tuple[str, ...]] = tuple(

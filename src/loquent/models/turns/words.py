@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,7 +18,32 @@ UNKNOWN = 32  # buckets of words that training rows do not have
 CACHED = 50_000  # sentences
 
 
-class Vocabulary:
+class _Numbers(ABC):
+    """The numbers of a sentence's parts, of at most `length` of them; cached by sentence."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self._cache: dict[str, NDArray[np.int64]] = {}
+
+    def __call__(self, text: str) -> NDArray[np.int64]:
+        """i64[length]: the numbers, with zeros at the end; read-only."""
+        numbers = self._cache.get(text)
+        if numbers is None:
+            known = self._known(text)
+            numbers = np.zeros(self.length, dtype=np.int64)
+            numbers[: len(known)] = known
+            numbers.flags.writeable = False
+            if len(self._cache) >= CACHED:
+                self._cache.clear()
+            self._cache[text] = numbers
+        return numbers
+
+    @abstractmethod
+    def _known(self, text: str) -> list[int]:
+        """The numbers without zeros."""
+
+
+class Vocabulary(_Numbers):
     """Words and their numbers: 0 is padding, then `UNKNOWN` buckets of other words, then the words.
 
     Args:
@@ -27,9 +53,8 @@ class Vocabulary:
 
     def __init__(self, texts: Iterable[str], length: int) -> None:
         self.words = tuple(sorted({word for text in set(texts) for word in words(text)}))
-        self.length = length
+        super().__init__(length)
         self._numbers = {word: 1 + UNKNOWN + i for i, word in enumerate(self.words)}
-        self._cache: dict[str, NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         return 1 + UNKNOWN + len(self.words)
@@ -39,18 +64,8 @@ class Vocabulary:
         """A hash of the words in their order, and of the length."""
         return digest((self.words, self.length))
 
-    def __call__(self, text: str) -> NDArray[np.int64]:
-        """i64[length]: the numbers of the words, with zeros at the end; read-only."""
-        numbers = self._cache.get(text)
-        if numbers is None:
-            numbers = np.zeros(self.length, dtype=np.int64)
-            known = [self._number(word) for word in words(text)[: self.length]]
-            numbers[: len(known)] = known
-            numbers.flags.writeable = False
-            if len(self._cache) >= CACHED:
-                self._cache.clear()
-            self._cache[text] = numbers
-        return numbers
+    def _known(self, text: str) -> list[int]:
+        return [self._number(word) for word in words(text)[: self.length]]
 
     def _number(self, word: str) -> int:
         return self._numbers.get(word) or 1 + zlib.crc32(word.encode("utf-8", "replace")) % UNKNOWN
@@ -61,7 +76,7 @@ def words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-class Pieces:
+class Pieces(_Numbers):
     """The word pieces of a pretrained tokenizer, in place of a `Vocabulary`: the number of a piece is id + 1.
 
     Args:
@@ -73,22 +88,12 @@ class Pieces:
         from loquent.pretrained.language import load_tokenizer  # the library of networks takes seconds
 
         self.tokenizer = load_tokenizer(path, revision or None)
-        self.length, self.identity = length, digest((path, revision, length))
-        self._cache: dict[str, NDArray[np.int64]] = {}
+        super().__init__(length)
+        self.identity = digest((path, revision, length))
 
     def __len__(self) -> int:
         return 1 + len(self.tokenizer)
 
-    def __call__(self, text: str) -> NDArray[np.int64]:
-        """i64[length]: the numbers of the pieces, with zeros at the end; read-only."""
-        numbers = self._cache.get(text)
-        if numbers is None:
-            with tokenizer_files.encoding(self.tokenizer, [text]):
-                ids = self.tokenizer(text, truncation=True, max_length=self.length)["input_ids"]
-            numbers = np.zeros(self.length, dtype=np.int64)
-            numbers[: len(ids)] = np.array(ids, dtype=np.int64) + 1
-            numbers.flags.writeable = False
-            if len(self._cache) >= CACHED:
-                self._cache.clear()
-            self._cache[text] = numbers
-        return numbers
+    def _known(self, text: str) -> list[int]:
+        with tokenizer_files.encoding(self.tokenizer, [text]):
+            return [1 + i for i in self.tokenizer(text, truncation=True, max_length=self.length)["input_ids"]]

@@ -45,6 +45,22 @@ Rows = TypeVar("Rows")
 Logged = Sequence[Mapping[str, Tensor]]
 
 
+class Stepping:
+    """A learner whose state is its gradient step and the number of its updates."""
+
+    gradient: GradientStep
+    updates: int
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimizer, its tensors by parameter name, and counters."""
+        return {**self.gradient.state_dict(), "updates": self.updates}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a state from `state_dict`; BadCheckpoint if it belongs to another model."""
+        self.gradient.load_state_dict(state)
+        self.updates = saved_state.count(state, "updates")
+
+
 class GradientStep:
     """The optimizer of some parameters, its schedule, and the count of its steps.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
@@ -61,18 +61,13 @@ class BlocksOptions(rows.RowOptions):
     instruct: bool = setting(True, "state the rules before the first observation")
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """An episode: its row's fields, the board, the number of actions, and why the last one was invalid."""
 
     row: Record
     board: Board
     turn: int
-    invalid: str
-
-    def __init__(self, row: Record, board: Board, turn: int, invalid: str = "") -> None:
-        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["row"], into["board"], into["turn"], into["invalid"] = row, board, turn, invalid
+    invalid: str = ""
 
 
 class Blocks(Task):

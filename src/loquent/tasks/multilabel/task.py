@@ -13,27 +13,22 @@ Paper        arXiv:2011.08272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row
 from loquent.core.values import Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import CUSTOM, GameTask, Rows
 from loquent.metrics.labels import set_scores
 from loquent.tasks.multilabel import rows
 from loquent.tasks.multilabel.rows import TERMINATE
 from loquent.tasks.multilabel.scores import NOTHING, SCORES, Labels, Tally, after_label, score_of
 
-CUSTOM = "custom"
 
-
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A text, its target labels, the labels so far, and the running score.
 
     `inserted` has a bit for each inserted label.
@@ -47,22 +42,8 @@ class State:
     score: float
     finished: bool = False
 
-    def __init__(
-        self,
-        text: str,
-        gold: Labels,
-        labels: Labels,
-        inserted: int,
-        tally: Tally,
-        score: float,
-        finished: bool = False,
-    ) -> None:
-        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["text"], into["gold"], into["labels"], into["inserted"] = text, gold, labels, inserted
-        into["tally"], into["score"], into["finished"] = tally, score, finished
 
-
-class MultiLabel(Task):
+class MultiLabel(GameTask):
     """Insert the labels of a text, then say "terminate".
 
     Example:
@@ -87,27 +68,16 @@ class MultiLabel(Task):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts((*self.labels, TERMINATE))
         self.max_steps = rows.most_steps(options, len(self.labels))
-        self.reward: Callable[..., float] | None = (
-            None if options.reward in SCORES else registry.function(options.reward, "multilabel.reward")
-        )
-        chosen = options.reward if self.reward is None else CUSTOM
-        self.spec = TaskSpec(
+        self.spec = self.game_spec(
+            *SCORES,
+            low=-options.empty_score if options.dense else 0.0,
             id="multilabel",
             instruction=f"Name all labels of the text, then say {TERMINATE}: {', '.join(self.labels)}."
             if options.instruct
             else "",
-            rewards=Record(
-                {name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}
-            ),
             invalid=("no label", "repeated label"),
             turn_limit=self.max_steps,
             truncates=(OUT_OF_TURNS,),
-            return_range=(-options.empty_score if options.dense else 0.0, 1.0)
-            if self.reward is None
-            else None,
-            ranges=Record(score=(0.0, 1.0)),
-            paper="arXiv:2011.08272",
-            licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
         self._followed = options.reward if self.reward is None else "f1"
         self._dense, self._repeats, self._empty = options.dense, options.repeats, options.empty_score
@@ -115,14 +85,6 @@ class MultiLabel(Task):
         self._bits = {label: 1 << number for number, label in enumerate(self.labels)}
         self._all = (1 << len(self.actions)) - 1
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The texts of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `text` and `labels`; BadRow where they are not valid for this task."""
-        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the text; there is no randomness."""

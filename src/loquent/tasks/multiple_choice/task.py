@@ -15,29 +15,26 @@ Paper        arXiv:2011.08272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row
 from loquent.core.values import EMPTY, Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import GameTask, Rows
 from loquent.metrics.labels.set_scores import accuracy
 from loquent.tasks.multiple_choice import rows
 
 ANSWER, CONTINUE = "ANSWER", "CONTINUE"
-CORRECT, CUSTOM = "correct", "custom"
+CORRECT = "correct"
 INSTRUCTION = (
     f"The choices come one by one. Say {ANSWER} to take the one that is shown, {CONTINUE} to see the next."
 )
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A question with facts, choices and ids in the order shown, and the progress of the episode.
 
     `answer` is the id of the correct choice, `place` the number of the current choice, `passed` the number of
@@ -52,21 +49,8 @@ class State:
     selected: str = ""
     forced: bool = False
 
-    def __init__(
-        self,
-        question: Record,
-        answer: str,
-        place: int = 0,
-        passed: int = 0,
-        selected: str = "",
-        forced: bool = False,
-    ) -> None:
-        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["question"], into["answer"], into["place"], into["passed"] = question, answer, place, passed
-        into["selected"], into["forced"] = selected, forced
 
-
-class MultipleChoice(Task):
+class MultipleChoice(GameTask):
     """Choose the answer to a question.
 
     Example:
@@ -89,32 +73,13 @@ class MultipleChoice(Task):
         super().__init__(options)
         options = self.options
         self.actions: Texts = Texts((ANSWER, CONTINUE))
-        self.reward: Callable[..., float] | None = (
-            None if options.reward == CORRECT else registry.function(options.reward, "multiple_choice.reward")
-        )
-        self.spec = TaskSpec(
+        self.spec = self.game_spec(
+            CORRECT,
             id="multiple_choice",
             instruction=INSTRUCTION if options.instruct else "",
-            rewards=Record(correct=1.0) if self.reward is None else Record(correct=0.0, custom=1.0),
             invalid=("neither ANSWER nor CONTINUE",),
-            return_range=(0.0, 1.0) if self.reward is None else None,
-            ranges=Record(score=(0.0, 1.0)),
-            paper="arXiv:2011.08272",
-            licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `question`, `choices`, `answer` and optional `facts`.
-
-        Raises:
-            BadRow: the fields are not valid for `data.annotated.questions.check`.
-        """
-        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first choice; with `shuffle`, draw the order of the choices."""

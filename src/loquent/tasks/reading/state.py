@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from loquent.tasks.reading.games import Game
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A game and its progress.
 
     cursor: the number of the current sentence.
@@ -29,20 +28,3 @@ class State:
     last: tuple[bool, bool] | None = None
     ended: str = ""
     answer: str | None = None
-
-    def __init__(
-        self,
-        game: Game,
-        cursor: int,
-        memory: tuple[int, ...],
-        used: int = 0,
-        searched: tuple[str, ...] = (),
-        hits: int = 0,
-        last: tuple[bool, bool] | None = None,
-        ended: str = "",
-        answer: str | None = None,
-    ) -> None:
-        into = self.__dict__  # every step makes a state, and the generated __init__ takes twice as long
-        into["game"], into["cursor"], into["memory"], into["used"] = game, cursor, memory, used
-        into["searched"], into["hits"], into["last"] = searched, hits, last
-        into["ended"], into["answer"] = ended, answer

@@ -15,15 +15,14 @@ Paper        arXiv:1908.10449.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 from loquent.core.actions import ActionSet, Legal
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, TaskSpec
 from loquent.core.values import EMPTY, Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import Rows, RowsTask
 from loquent.tasks.reading import games, measures, oracle, rows, scores, terminal
 from loquent.tasks.reading import options as settings
 from loquent.tasks.reading.actions import Slots, Vocabulary
@@ -63,7 +62,7 @@ ALLOWED = {
 }
 
 
-class Reading(Task):
+class Reading(RowsTask):
     """Find the sentences that answer a question.
 
     Example:
@@ -101,18 +100,6 @@ class Reading(Task):
         self._steps, self._slots, self._source = chosen.steps, chosen.memory, chosen.queries
         self._exposed, self._revealed = chosen.expose_found, chosen.reveal_position
         self._asks = chosen.queries in (QUESTION, QUESTION_MEMORY)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The questions of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `context`, `question` and `answers`, or from the fields of another row.
-
-        Raises:
-            BadRow: the fields are not valid for `rows.check`.
-        """
-        return self._rows.added(fields)
 
     def game(self, row: Row) -> Game:
         """The game of a row, without distractors."""
@@ -188,7 +175,7 @@ class Reading(Task):
     def _halted(self, state: State, why: str, text: str, rewards: Record, answer: str = "") -> Outcome:
         """The outcome when the agent stops or has no command left: the reward for the memory."""
         rewards = rewards.with_(sufficient=float(self.sufficient(state)))
-        halted = replace(state, ended=why)
+        halted = state._replace(ended=why)
         if not self.options.answer_phase:
             return Outcome(halted, self._observe(halted, text), rewards, why)
         if answer:
@@ -196,7 +183,7 @@ class Reading(Task):
         return Outcome(halted, self._observe(halted, text + NOW_ANSWER), rewards)
 
     def _answered(self, state: State, answer: str, rewards: Record) -> Outcome:
-        after = replace(state, answer=answer)
+        after = state._replace(answer=answer)
         f1, em = games.score(state.game, answer)
         rewards = rewards.with_(f1=f1, em=em)
         return Outcome(after, self._observe(after, ""), rewards, state.ended)

@@ -15,27 +15,23 @@ Paper        arXiv:2011.08272.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from loquent.core import registry
 from loquent.core.actions import Texts
 from loquent.core.seeding import Key
-from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import Invalid, Observation, Opening, Outcome, Row
 from loquent.core.values import Record
-from loquent.data.annotated.rows import Rows
+from loquent.data.annotated.rows import CUSTOM, GameTask, Rows
 from loquent.metrics.labels import span_scores
 from loquent.tasks.tagging import rows
-from loquent.tasks.tagging.scores import Labels, Tally, running
+from loquent.tasks.tagging.scores import Tally, running
 
 SCORES = ("token_f1", "span_f1")
-CUSTOM = "custom"
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """A sentence, its target labels, the labels so far, and the running score with its tally.
 
     `previous` is the number of the last label.
@@ -48,15 +44,8 @@ class State:
     tally: Tally
     score: float
 
-    def __init__(
-        self, tokens: Labels, gold: Labels, labels: Labels, previous: int, tally: Tally, score: float
-    ) -> None:
-        self.__dict__.update(  # every step makes a state; the generated __init__ takes twice as long
-            tokens=tokens, gold=gold, labels=labels, previous=previous, tally=tally, score=score
-        )
 
-
-class Tagging(Task):
+class Tagging(GameTask):
     """Label the tokens of a sentence, one after the other.
 
     Example:
@@ -81,42 +70,17 @@ class Tagging(Task):
         self.labels = rows.labels(options)
         self.actions: Texts = Texts(self.labels)
         self.scheme = span_scores.scheme_of(self.labels) if options.scheme == "auto" else options.scheme
-        self.reward: Callable[..., float] | None = (
-            None if options.reward in SCORES else registry.function(options.reward, "tagging.reward")
-        )
-        chosen = options.reward if self.reward is None else CUSTOM
-        self.spec = TaskSpec(
+        self.spec = self.game_spec(
+            *SCORES,
             id="tagging",
             instruction=f"Label each token: {', '.join(self.labels)}." if options.instruct else "",
-            rewards=Record(
-                {name: float(name == chosen) for name in (*SCORES, *([CUSTOM] if self.reward else []))}
-            ),
             invalid=("no label",),
-            return_range=(0.0, 1.0) if self.reward is None else None,
-            ranges=Record(score=(0.0, 1.0)),
-            paper="arXiv:2011.08272",
-            licences=("Apache-2.0",) if options.source == "builtin" else (),
         )
-        self._chosen, self._dense, self._running = (
-            chosen,
-            options.dense,
-            running(options.reward, options.average, self.scheme),
-        )
+        self._chosen, self._dense = options.reward, options.dense
+        self._running = running(options.reward, options.average, self.scheme)
         self._none, self._ahead = len(self.labels), options.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
-
-    def rows(self, split: str) -> tuple[Row, ...]:
-        """The sentences of a split; errors as in `data.annotated.rows.Rows.of`."""
-        return self._rows.of(split)
-
-    def row_from(self, fields: Mapping[str, Any]) -> Row:
-        """A row from `tokens` (or `text`, split at spaces) and `labels`.
-
-        Raises:
-            BadRow: the fields are not valid for this task.
-        """
-        return self._rows.added(fields)
 
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the first token; there is no randomness."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from loquent.core.agent import Answer, Question, make
-from loquent.core.episode import Episode
+from loquent.core.agent import TerminalPerson
 from loquent.core.settings import setting
-from loquent.core.task import Task
 from loquent.core.values import Record
 
 
@@ -24,24 +20,10 @@ class PersonOptions:
     )
 
 
-class Person:
+class Person(TerminalPerson):
     """You, at the terminal. Typing ? makes the guess of the hint's player.
 
     After an invalid word you are asked again.
     """
 
-    Options: ClassVar[type] = PersonOptions
-
-    def __init__(self, task: Task, options: Any = None) -> None:
-        self.name = "wordle/person"
-        hint = (options or PersonOptions()).hint
-        self._human = make("human", task, {"hint": hint, "again": True})
-
-    def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One guess per question; PlayerLeft where the person leaves."""
-        answers: list[Answer] = self._human.answer(asked)
-        return answers
-
-    def farewell(self, episode: Episode) -> None:
-        """Show the end of the episode."""
-        self._human.farewell(episode)
+    Options, kind = PersonOptions, "wordle/person"

@@ -1,34 +1,49 @@
-"""Held-out answers for learners that imitate: what the teacher says on the rows of evaluations."""
+"""What sources of batches of tokens share, and for learners that imitate, the answers on held-out rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 from loquent.agents.scripted import Expert
 from loquent.core.rollout.loop import games, play
 from loquent.data.pools import evaluation_seed, held_out
 from loquent.errors import BrokenAgent
 from loquent.models.tokens.batch import TokenBatch, token_batch
+from loquent.models.tokens.rewards import ends_by
 from loquent.rewards import compose
-from loquent.training.experience.source import Parts, player_of
+from loquent.training.estimates import language_models, needs
+from loquent.training.estimates.estimate import Estimate
+from loquent.training.experience.source import Batches, Parts, player_of
+from loquent.training.recipes import Recipe
 
 
-class HeldOut:
-    """The held-out answers of a run, which are played once, and their loss."""
+class TokenBatches(Batches):
+    """A source of batches of tokens, with the loss on held-out answers, which are played once."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
+    @classmethod
+    def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
+        """The estimate for a learner of tokens, from a few rows and a few tokens."""
+        return language_models.estimate(recipe, build)
 
-    def loss(self) -> dict[str, float]:
+    def needs(self) -> dict[str, int]:
+        """The bytes by part, from the sizes of the networks and the recipe."""
+        return needs.of_tokens(self.parts.recipe, self.actor, self.algorithm, decodes=self.decodes)
+
+    def ends(self) -> Any:
+        """The ends of a turn's tokens, by the format."""
+        return ends_by(self.actor.format)
+
+    def held_out_loss(self) -> dict[str, float]:
         """The values under `supervised/`; empty if the algorithm does not imitate, or nobody can play."""
-        algorithm = self.parts.algorithm
-        if not hasattr(algorithm, "held_out_loss") or self._batch is None:
+        if not hasattr(self.algorithm, "held_out_loss") or self._held_out is None:
             return {}
-        values: dict[str, float] = algorithm.held_out_loss(self.parts.actor, self._batch)
+        values: dict[str, float] = self.algorithm.held_out_loss(self.actor, self._held_out)
         return values
 
     @cached_property
-    def _batch(self) -> TokenBatch | None:
+    def _held_out(self) -> TokenBatch | None:
         return held_out_answers(self.parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from loquent.core.task import Row
@@ -10,16 +10,12 @@ from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
 from loquent.models.tokens.batch import TokenBatch
-from loquent.models.tokens.rewards import ends_by
-from loquent.training.estimates import language_models, needs
-from loquent.training.estimates.estimate import Estimate
-from loquent.training.experience.held_out import HeldOut
-from loquent.training.experience.source import Batches, Parts
-from loquent.training.recipes import Recipe
+from loquent.training.experience.held_out import TokenBatches
+from loquent.training.experience.source import Parts
 from loquent.training.recorded.recording import RunRewards, record
 
 
-class RecordedEpisodes(Batches):
+class RecordedEpisodes(TokenBatches):
     """Draws rows of a recording: each row once in a pass, and each pass in a new order."""
 
     recorded = True
@@ -27,26 +23,12 @@ class RecordedEpisodes(Batches):
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
-        self._held_out = HeldOut(parts)
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
         cuts = parts.algorithm.cuts_answers
         self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts)
         self.prepared: TokenBatch = parts.algorithm.prepare(self.recording.batch)
         rows = Pool(tuple(Row(str(i)) for i in range(len(self.prepared))))
         self.sampler = Sampler(rows, parts.key.child("recorded rows"))
-
-    @classmethod
-    def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
-        """The estimate for a learner of tokens, from a few rows."""
-        return language_models.estimate(recipe, build)
-
-    def needs(self) -> dict[str, int]:
-        """The bytes by part, from the sizes of the networks and the recipe."""
-        return needs.of_tokens(self.parts.recipe, self.actor, self.algorithm, decodes=self.decodes)
-
-    def ends(self) -> Any:
-        """The ends of a turn's tokens, by the format."""
-        return ends_by(self.actor.format)
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
         """The next rows, and the values under `data/`."""
@@ -62,10 +44,6 @@ class RecordedEpisodes(Batches):
     def _cut_share(self, logs: Mapping[str, float]) -> float:
         """The share of all recorded rows."""
         return self.recording.cut_rows
-
-    def held_out_loss(self) -> dict[str, float]:
-        """The loss on held-out answers of a learner that imitates; empty for others."""
-        return self._held_out.loss()
 
     def draw(self, rows: int) -> TokenBatch:
         """The next rows of the pass."""

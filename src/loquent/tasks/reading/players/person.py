@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from loquent.core.agent import Answer, Question, make
-from loquent.core.episode import Episode
+from loquent.core.agent import Question, TerminalPerson
 from loquent.core.settings import setting
-from loquent.core.task import Task
 from loquent.core.values import Record
 
 
@@ -24,28 +20,15 @@ class PersonOptions:
     )
 
 
-class Person:
+class Person(TerminalPerson):
     """You, at the terminal: p, n, s and cf WORD are short for previous, next, stop and ctrl+f WORD.
 
     Typing ? gives the command of the hint's agent. After an invalid command you are asked again.
     """
 
-    Options: ClassVar[type] = PersonOptions
+    Options, kind = PersonOptions, "reading/person"
 
-    def __init__(self, task: Task, options: Any = None) -> None:
-        self.name = "reading/person"
-        hint = (options or PersonOptions()).hint
-        self._human = make("human", task, {"hint": hint, "again": True})
-
-    def answer(self, asked: Sequence[Question]) -> list[Answer]:
-        """One command per question, after the number of commands left; PlayerLeft where the person leaves."""
-        for question in asked:
-            fields = question.observation.fields
-            if "ended" not in fields:
-                print(f"{fields['left']} commands left", flush=True)
-        answers: list[Answer] = self._human.answer(asked)
-        return answers
-
-    def farewell(self, episode: Episode) -> None:
-        """Show the end of the episode."""
-        self._human.farewell(episode)
+    def notice(self, question: Question) -> str:
+        """The number of commands left."""
+        fields = question.observation.fields
+        return "" if "ended" in fields else f"{fields['left']} commands left"
