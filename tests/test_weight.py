@@ -22,7 +22,7 @@ LIMITS = {
     "algorithms": 4_778,
     "bench": 6_147,
     "cli": 3_691,
-    "core": 4_043,
+    "core": 4_026,
     "corpora": 1_646,
     "data": 4_337,
     "door": 343,
