@@ -21,7 +21,7 @@ LIMITS = {
     "agents": 1_009,
     "algorithms": 4_778,
     "bench": 6_147,
-    "cli": 3_467,
+    "cli": 3_456,
     "core": 4_026,
     "corpora": 1_646,
     "data": 4_337,

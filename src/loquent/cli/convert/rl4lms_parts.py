@@ -227,11 +227,7 @@ def evaluation(source: Source, base: dict[str, Any], kind: str) -> dict[str, Any
         source.taken(key, "evaluation")
     section |= _most(source, "tokenizer.max_length", "evaluation") if kind == "supervised" else {}
     section |= _evaluated_side(source, base) if kind != "supervised" else {}
-    size = source.get("train_evaluation.eval_batch_size", int, None)
-    if size is not None:
-        section["live"] = size
-        source.taken("train_evaluation.eval_batch_size", "evaluation.live")
-    return section
+    return section | source.settings("train_evaluation", TABLES.evaluation, "evaluation")
 
 
 def _evaluated_side(source: Source, base: dict[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,6 @@ def task(source: Source, pool: str, pair: bool) -> dict[str, Any]:
     if pool == "commongen" and source.get(f"{KEY}.concept_separator_token", str, " ") != " ":
         source.changed(f"{KEY}.concept_separator_token")
     source.same(f"{KEY}.concept_separator_token")
-    if pool == "cnn_daily_mail":
-        section |= _sizes(source)
     return section
 
 
@@ -46,17 +44,6 @@ def _prompt(source: Source, found: Pool) -> str:
         if option:
             source.taken(f"{KEY}.{option}", "task.prompt")
     return found.part.join(texts)
-
-
-def _sizes(source: Source) -> dict[str, Any]:
-    """The lengths of the articles and the number of rows."""
-    section = {}
-    for option, name in (("truncate_article", "source_words"), ("max_size", "limit")):
-        number = source.get(f"{KEY}.{option}", int, None, 1)
-        if number is not None:
-            section[name] = number
-            source.taken(f"{KEY}.{option}", f"task.{name}", WHY[f"{KEY}.{option}"])
-    return section
 
 
 def _constant(source: Source, pair: bool) -> dict[str, Any]:

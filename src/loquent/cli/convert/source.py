@@ -110,12 +110,13 @@ class Source:
         Args:
             defaults: those that differ from the rows' own.
         """
-        values = {}
+        values: dict[str, Any] = {}
         for name, row in rows.items():
             default = NO_DEFAULT if row.required else defaults.get(name, row.default)
-            values[row.to] = self.get(f"{section}.{name}", KINDS[row.type], default, row.low)
-        for name, row in rows.items():
-            self.taken(f"{section}.{name}", f"{target}.{row.to}", row.why if values[row.to] else "")
+            value = self.get(f"{section}.{name}", KINDS[row.type], default, row.low)
+            if value is not None or not row.optional:
+                values[row.to] = value
+                self.taken(f"{section}.{name}", f"{target}.{row.to}", row.why if value else "")
         return values
 
     def taken(self, key: str, target: str, why: str = "") -> None:

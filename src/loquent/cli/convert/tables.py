@@ -13,13 +13,21 @@ from loquent.core.values import EMPTY, Record
 
 @dataclass(frozen=True)
 class Row:
-    """The setting that a key becomes; without a default its value is none, and it may be required."""
+    """The setting that a key becomes; without a default its value is none, or the setting is left out.
+
+    Attributes:
+        low: the least value.
+        required: whether a file must have the key.
+        optional: whether a setting without a value is left out.
+        why: how the setting differs.
+    """
 
     to: str
     type: Literal["int", "float", "bool", "str"]
     default: Any = None
     low: float | None = None
     required: bool = False
+    optional: bool = False
     why: str = ""
 
 
@@ -58,6 +66,7 @@ class Tables:
     trpo: Mapping[str, Row]
     penalty: Mapping[str, Row]
     iterations: Mapping[str, Row]
+    evaluation: Mapping[str, Row]
     supervised: Mapping[str, Row]
     epochs: Mapping[str, Row]
     defaults: Mapping[str, Record]
