@@ -102,11 +102,11 @@ for _ in range(schema.LEVELS):
         ({"kind": True}, "kind must be one of 'a', 1, got true"),
         ({"kind": ["a"]}, "kind must be one of 'a', 1, got ['a']"),
         ({"share": 2}, "share must be in [0, 1], got 2"),
-        ({"share": "1"}, "share must be a finite number or null, got '1'"),
-        ({"share": float("inf")}, "share must be a finite number, got inf"),
+        ({"share": "1"}, "share must be a finite number or null, in [0, 1], got '1'"),
+        ({"share": float("inf")}, "share must be a finite number or null, in [0, 1], got inf"),
         ({"count": 0}, "count must be at least 1, got 0"),
         ({"count": -HUGE}, "count must be at least 1, got -1000"),
-        ({"count": True}, "count must be an integer, got true"),
+        ({"count": True}, "count must be an integer, at least 1, got true"),
         ({"flag": 1}, "flag must be true or false, got 1"),
         ({"notes": []}, "notes must be an object {...}, got []"),
         ({"notes": {"x": 3}}, "notes.x must be an object {...} or null, got 3"),
@@ -148,6 +148,32 @@ class Odd:
     silent: Annotated[str, without_words] = ""
     half: Annotated[int, lambda value: value // 2, even] = 0
     names: Mapping[str, int] = field(default_factory=Record)
+
+
+@dataclass(frozen=True)
+class Choices:
+    level: Literal["low", "high"] | int = setting(1, low=1)
+    texts: tuple[Annotated[str, schema.filled], ...] | Literal["all"] | None = None
+    pair: tuple[int, float] | None = None
+    plan: Round | tuple[Round, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"level": "mid"}, "level must be one of 'low', 'high' or an integer, at least 1, got 'mid'"),
+        ({"texts": "some"}, "texts must be a list [...] or 'all' or null, got 'some'"),
+        ({"texts": ["a", " "]}, "texts[1] must be a text that is not empty, got ' '"),
+        ({"pair": [1]}, "pair must be a list of 2 or null, got [1]"),
+        ({"pair": [1, "x"]}, "pair[1] must be a finite number, got 'x'"),
+        ({"plan": [{"question": "?"}]}, "plan[0] lacks the field 'answer'"),
+        ({"plan": {"question": 3}}, "plan.question must be a text, got 3"),
+    ],
+)
+def test_a_union_names_all_that_is_allowed_or_the_place_inside(value, message):
+    with pytest.raises(ValueError) as error:
+        schema.read(Choices, value)
+    assert str(error.value) == message
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -13,14 +14,13 @@ from typing import Any
 
 from loquent.core import registry, schema
 from loquent.core.safe_yaml import Node, dump, parse, read
-from loquent.core.settings import default_text, range_problem, range_text
+from loquent.core.settings import default_text
 from loquent.core.values import Record, frozen
 from loquent.errors import BadSetting, NotImported, listed, nearest
 
 COMMAND_LINE = "command line"
 PROFILE = "profile"  # the origin of settings that come from a profile
 SUITE = "suite"  # the origin of settings that come from a suite
-TYPE_NAMES = schema.NAMES | {float: "a number", type(None): "none"}  # settings may be infinite; YAML has none
 __all__ = [
     "COMMAND_LINE",
     "PROFILE",
@@ -56,7 +56,7 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
     """
     items = node.mapping(section) if node else {}
     fields = {f.name: f for f in dataclasses.fields(cls)}
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     values: dict[str, Any] = {}
     for key, item in items.items():
         if key not in fields:
@@ -218,60 +218,34 @@ def coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> 
         return tuple(fill(inner, item, f"{name}[{i}]") for i, item in enumerate(node.value or []))
     if inner and typing.get_origin(hint) is Mapping:
         return {key: fill(inner, item, f"{name}.{key}") for key, item in node.mapping(name).items()}
-    types_ = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
-    for option in types_:
-        fits, value = _fits(node.plain(), option)
-        if fits:
-            problem = range_problem(field, value)
-            if problem:
-                raise BadSetting(f"{node.place}: {name} {problem}")
-            return value
-    raise BadSetting(
-        f"{node.place}: {name} must be {_allowed_text(types_, field)}, got {node.bare()!r:.200}"
-        + ("" if field.default is dataclasses.MISSING else f"; the default is {default_text(field)}")
-    )
+    try:
+        return schema.range_check(schema.check_in(hint, YAML), field, always=True)(node.plain())
+    except ValueError as error:
+        shows = isinstance(error, schema.Misfit) and field.default is not dataclasses.MISSING
+        default = f"; the default is {default_text(field)}" if shows else ""
+        raise BadSetting(f"{node.place}: {name}{error}{default}") from None
 
 
-def _allowed_text(types_: Sequence[Any], field: dataclasses.Field[Any]) -> str:
-    """The types and the range of a field in words: "an integer, at least 1", "one of a, b"."""
-    limits = range_text(field)
-    if field.metadata.get("choices"):
-        return limits
-    return " or ".join(_type_name(option) for option in types_) + (f", {limits}" if limits else "")
+def _number(value: Any) -> float:
+    """A number, which may be infinite, also as a word."""
+    if isinstance(value, int | float) != isinstance(value, bool) or value in ("inf", "-inf"):
+        with contextlib.suppress(OverflowError):  # an integer of hundreds of digits
+            return float(value)
+    raise schema.Misfit(value, "a number")
 
 
-def _fits(value: Any, hint: Any) -> tuple[bool, Any]:
-    """Whether a value fits a type, and the value converted to it."""
-    origin = typing.get_origin(hint)
-    if hint is Any:
-        return True, value
-    if hint is type(None) or hint is None:
-        return value is None or value == "none", None
-    if origin is typing.Literal:
-        return value in typing.get_args(hint), value
-    if origin is tuple:  # a single item is a list of one
-        items = value if isinstance(value, tuple) else () if value in (None, "") else (value,)
-        inner = typing.get_args(hint)[0]
-        pairs = [_fits(item, inner) for item in items]
-        return all(fits for fits, _ in pairs), tuple(item for _, item in pairs)
-    if hint is float:
-        number = float(value) if value in ("inf", "-inf") else value
-        fits = isinstance(number, int | float) and not isinstance(number, bool)
-        try:
-            return fits, float(number) if isinstance(number, int | float) else number
-        except OverflowError:  # an integer of hundreds of digits
-            return False, number
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool), value
-    if hint is str:
-        return isinstance(value, str) or value is None, value or ""
-    return isinstance(value, hint), value
+def _text(value: Any) -> Any:
+    """A text; nothing is the empty one."""
+    return schema.LEAVES[str]("" if value is None else value)
 
 
-def _type_name(hint: Any) -> str:
-    origin = typing.get_origin(hint)
-    if origin is typing.Literal:
-        return "one of " + ", ".join(map(repr, typing.get_args(hint)))
-    if origin is tuple:
-        return f"a list, each item {_type_name(typing.get_args(hint)[0])}"
-    return TYPE_NAMES.get(hint) or str(getattr(hint, "__name__", hint))
+def _none(value: Any) -> None:
+    if value not in (None, "none"):
+        raise schema.Misfit(value, "none")
+
+
+# values as YAML and Python write them
+YAML = schema.Form(
+    schema.LEAVES | {float: _number, str: _text, types.NoneType: _none, Record: schema.leaf(Record)},
+    single=True,
+)

@@ -42,6 +42,7 @@ NAMES = {
     bool: "true or false",
     tuple: "a list [...]",
     dict: "an object {...}",
+    Record: "an object {...}",
     types.NoneType: "null",
 }
 
@@ -96,46 +97,71 @@ def message_of(error: ValueError, place: str = "") -> str:
     return message.lstrip(".: ")
 
 
-def wrong(value: Any, allowed: str) -> ValueError:
-    """The error for a value that does not fit."""
-    return ValueError(f" must be {allowed}, got {shown(value)}")
+class Misfit(ValueError):
+    """A value that is none of `allowed`."""
+
+    def __init__(self, value: Any, allowed: str) -> None:
+        self.value, self.allowed = value, allowed
+
+    def __str__(self) -> str:  # made when it is read: a union tries its members
+        return f" must be {self.allowed}, got {shown(self.value)}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Form:
+    """How values are written.
+
+    Attributes:
+        leaves: the checks of the types that have no types inside.
+        extra: as in `read`.
+        single: whether a value that is not a list stands for a list of it.
+    """
+
+    leaves: Mapping[Any, Check]
+    extra: bool = False
+    single: bool = False
+
+
+def check_of(hint: Any, extra: bool = False) -> Check:
+    """The check for the JSON values of a type; `extra` as in `read`."""
+    return check_in(hint, LOOSE_JSON if extra else JSON)
 
 
 @cache
-def check_of(hint: Any, extra: bool = False) -> Check:
-    """The check for the values of a type; `extra` as in `read`."""
+def check_in(hint: Any, form: Form) -> Check:
+    """The check for the values of a type in a form."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated and arguments[0] is Record:
-        return _record_of(check_of(arguments[1], extra))
+        return _record_of(check_in(arguments[1], form))
     if origin is Annotated:
-        return _all_of((check_of(arguments[0], extra), *arguments[1:]))
+        return _all_of(check_in(arguments[0], form), arguments[1:])
     if origin in (types.UnionType, typing.Union):
-        return _any_of(arguments, extra)
+        return _any_of([check_in(member, form) for member in arguments], types.NoneType in arguments)
     if origin is Literal:
         return _choice(arguments)
     if origin is tuple and arguments[1:] == (...,):
-        return _list_of(check_of(arguments[0], extra))
+        return _list_of(check_in(arguments[0], form), form.single)
     if origin is tuple:
-        return _fixed([check_of(argument, extra) for argument in arguments])
+        return _fixed([check_in(argument, form) for argument in arguments])
     if origin is not None and issubclass(origin, Mapping):
-        return _record_of(check_of(arguments[1], extra))
+        return _record_of(check_in(arguments[1], form))
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _object_of(hint, extra)
-    return LEAVES[hint]
+        return _object_of(hint, form)
+    return form.leaves.get(hint) or leaf(hint)
 
 
 def filled(value: str) -> str:
     """A further check for a text that is not blank: `Annotated[str, filled]`."""
     if value.strip():
         return value
-    raise wrong(value, "a text that is not empty")
+    raise Misfit(value, "a text that is not empty")
 
 
 def number(value: Any) -> float:
     """A check for a finite number; true and false are refused."""
     if isinstance(value, float | int) and -LARGEST <= value <= LARGEST and not isinstance(value, bool):
         return value
-    raise wrong(value, NAMES[float])
+    raise Misfit(value, NAMES[float])
 
 
 def json_value(value: Any, levels: int = LEVELS) -> Any:
@@ -149,14 +175,17 @@ def json_value(value: Any, levels: int = LEVELS) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise wrong(value, "a finite number, a text, true, false, null, a list or an object")
+    raise Misfit(value, "a finite number, a text, true, false, null, a list or an object")
 
 
-def _leaf(kind: type) -> Check:
+def leaf(kind: type) -> Check:
+    """A check for the instances of a class; true and false are no integers."""
+    allowed = NAMES.get(kind, kind.__name__)
+
     def check(value: Any) -> Any:
-        if type(value) is kind:  # true and false are no integers
+        if type(value) is kind or (isinstance(value, kind) and type(value) is not bool):
             return value
-        raise wrong(value, NAMES[kind])
+        raise Misfit(value, allowed)
 
     return check
 
@@ -167,23 +196,24 @@ def _choice(allowed: tuple[Any, ...]) -> Check:
     def check(value: Any) -> Any:
         if isinstance(value, str | int) and (type(value), value) in known:
             return value
-        raise wrong(value, f"one of {names}" if len(allowed) > 1 else names)
+        raise Misfit(value, f"one of {names}" if len(allowed) > 1 else names)
 
     return check
 
 
-def _all_of(checks: tuple[Check, ...]) -> Check:
-    """A check that passes a value through all of `checks`, in their order."""
+def _all_of(check: Check, further: tuple[Check, ...]) -> Check:
+    """A check that passes a value through all checks, in their order."""
 
-    def check(value: Any) -> Any:
-        for each in checks:
+    def check_all(value: Any) -> Any:
+        value = check(value)
+        for each in further:
             try:
                 value = each(value)
             except ValueError as error:
-                raise (error if str(error) else _nameless(value)) from None
+                raise ValueError(str(error) or _nameless(value)) from None
         return value
 
-    return check
+    return check_all
 
 
 def _nameless(value: Any) -> ValueError:
@@ -191,36 +221,21 @@ def _nameless(value: Any) -> ValueError:
     return ValueError(f" is not allowed: {shown(value)}")
 
 
-def _any_of(members: tuple[Any, ...], extra: bool) -> Check:
-    """The check for a union: the type of the value chooses the member."""
-    checks: dict[type, Check] = {}
-    for member in members:
-        for kind in _kinds(member):
-            checks.setdefault(kind, check_of(member, extra))
-    first = {_kinds(member)[0] for member in members}
-    allowed = " or ".join(name for kind, name in NAMES.items() if kind in first)
+def _any_of(checks: list[Check], null: bool) -> Check:
+    """The check for a union: the first member that the value fits."""
 
     def check(value: Any) -> Any:
-        own = checks.get(type(value))
-        if own is None:
-            raise wrong(value, allowed)
-        return own(value)
+        if null and value is None:
+            return None
+        allowed: list[str] = []
+        for each in checks:
+            try:
+                return each(value)
+            except Misfit as error:  # an error inside the value has its place, and is no Misfit
+                allowed.append(error.allowed)
+        raise Misfit(value, " or ".join(dict.fromkeys(allowed)))
 
     return check
-
-
-def _kinds(hint: Any) -> tuple[type, ...]:
-    """The Python types of the JSON values that a type may stand for; the first has a name in `NAMES`."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return _kinds(arguments[0])
-    if origin is Literal:
-        return tuple(map(type, arguments))
-    if hint is float:
-        return float, int
-    if origin is tuple:
-        return tuple, list
-    return (hint,) if hint in NAMES else (dict, Record)
 
 
 def _record_of(check: Check) -> Check:
@@ -228,7 +243,7 @@ def _record_of(check: Check) -> Check:
 
     def check_values(value: Any) -> Record:
         if not isinstance(value, dict):
-            raise wrong(value, NAMES[dict])
+            raise Misfit(value, NAMES[dict])
         fields, name = {}, ""
         try:
             for name, item in value.items():
@@ -241,12 +256,14 @@ def _record_of(check: Check) -> Check:
     return check_values
 
 
-def _list_of(check: Check) -> Check:
+def _list_of(check: Check, single: bool = False) -> Check:
     """A check for a list whose items all pass `check`; returns a tuple."""
 
     def check_items(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
-            raise wrong(value, NAMES[tuple])
+            if not single:
+                raise Misfit(value, NAMES[tuple])
+            value = () if value in (None, "") else (value,)
         items: list[Any] = []
         try:
             for item in value:
@@ -263,29 +280,29 @@ def _fixed(checks: list[Check]) -> Check:
 
     def check(value: Any) -> Any:
         if not isinstance(value, list | tuple) or len(value) != len(checks):
-            raise wrong(value, f"a list of {len(checks)}")
+            raise Misfit(value, f"a list of {len(checks)}")
         own = iter(checks)
         return _list_of(lambda item: next(own)(item))(value)
 
     return check
 
 
-def _object_of(cls: type, extra: bool) -> Check:
+def _object_of(cls: type, form: Form) -> Check:
     """A check for an object of the fields of a dataclass; returns an instance."""
     stored = [field for field in dataclasses.fields(cls) if field.init and field.compare]
     missing = dataclasses.MISSING
     needed = [field.name for field in stored if field.default is field.default_factory is missing]
 
     @cache
-    def compiled() -> dict[str, Check]:  # at the first value, because a record may hold records of its class
+    def own_checks() -> dict[str, Check]:  # at the first value: a record may hold records of its class
         hints = typing.get_type_hints(cls, include_extras=True)
-        return {field.name: _bounded(check_of(hints[field.name], extra), field) for field in stored}
+        return {field.name: range_check(check_in(hints[field.name], form), field) for field in stored}
 
     def check(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise wrong(value, NAMES[dict])
-        checks = compiled()
-        if extra:
+            raise Misfit(value, NAMES[dict])
+        checks = own_checks()
+        if form.extra:
             value = {name: value[name] for name in checks if name in value}
         for name in value:
             if name not in checks:
@@ -310,24 +327,29 @@ def _object_of(cls: type, extra: bool) -> Check:
     return check
 
 
-def _bounded(check: Check, field: dataclasses.Field[Any]) -> Check:
-    """The check with the range of a field's `setting`."""
+def range_check(check: Check, field: dataclasses.Field[Any], always: bool = False) -> Check:
+    """The check with the range of a field's `setting`; `always` also without a range, for finite numbers."""
     limits = range_text(field)
-    if not limits:
+    if not limits and not always:
         return check
 
     def check_range(value: Any) -> Any:
-        value = check(value)
-        if range_problem(field, value):
-            raise wrong(value, limits)
+        try:
+            value = check(value)
+        except Misfit as error:
+            allowed = "" if field.metadata.get("choices") else error.allowed
+            raise Misfit(value, ", ".join(filter(None, (allowed, limits)))) from None
+        if problem := range_problem(field, value):
+            raise ValueError(f" {problem}")
         return value
 
     return check_range
 
 
 LEAVES: dict[Any, Check] = {
-    **{kind: _leaf(kind) for kind in (str, int, bool, types.NoneType)},
+    **{kind: leaf(kind) for kind in (str, int, bool, types.NoneType)},
     float: number,
     Record: _record_of(json_value),
     Any: lambda value: value,
 }
+JSON, LOOSE_JSON = Form(LEAVES), Form(LEAVES, extra=True)

@@ -3,9 +3,11 @@
 import gzip
 import json
 import os
+import re
 import resource
 import struct
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -328,3 +330,13 @@ def test_a_pipe_in_place_of_a_folder_of_questions_is_named(tmp_path, source):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BadSetting, match="pipe' is no folder"):
         loquent.task("reading", source=source, path=str(tmp_path / "pipe")).rows("train")
+
+
+def test_nothing_else_opens_compressed_files():
+    allowed = {"gzip": {"opening.py"}, "lzma": {"opening.py", "corpora.py"}, "bz2": set(), "tarfile": set()}
+    house, found = Path(loquent.__file__).parent, {name: set() for name in allowed}
+    for file in house.rglob("*.py"):
+        for name in re.findall(r"^\s*(?:import|from) (\w+)", file.read_text(encoding="utf-8"), re.M):
+            if name in allowed:
+                found[name].add(file.name)
+    assert found == allowed, "open files with loquent.core.guards.opening, which has bounds"

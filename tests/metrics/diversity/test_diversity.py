@@ -112,7 +112,7 @@ def test_options_are_checked():
         diversity(Context(), window="x")
     with pytest.raises(BadSetting, match=r"window must be at least 1, got 0"):
         diversity(Context(), window=0)
-    with pytest.raises(BadSetting, match=r"diversity.n must be an integer, .*, got True"):
+    with pytest.raises(BadSetting, match=r"diversity.n must be an integer, .*, got true"):
         diversity(Context(), n=True)
 
 

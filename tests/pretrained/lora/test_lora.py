@@ -238,7 +238,7 @@ WRONG = {
     "dora": ({"use_dora": True}, "only plain LoRA is"),
     "other kind": ({"peft_type": "IA3"}, "must be 'LORA'"),
     "rank": ({"r": 10**9}, r"r must be in \[1, 16384\], got 1000000000"),
-    "a rank of text": ({"r": "8"}, "r must be an integer, got '8'"),
+    "a rank of text": ({"r": "8"}, r"r must be an integer, in \[1, 16384\], got '8'"),
     "expression": ({"target_modules": "(a+)+$"}, "target_modules"),
     "no base": ({"base_model_name_or_path": None}, "base_model_name_or_path"),
     "dropout": ({"lora_dropout": 1.5}, "lora_dropout"),

@@ -53,7 +53,7 @@ def test_fill_reads_each_type():
         ("\n\ncount: 0.5", ["f.yaml:3", "s.count must be an integer, at least 1, got 0.5"]),
         ("kind: c", ["f.yaml:1", "s.kind must be one of 'a', 'b', got 'c'"]),
         ("flag: 1", ["f.yaml:1", "s.flag must be true or false, got 1"]),
-        ("share: true", ["f.yaml:1", "s.share must be a number, in [0, 1], got True"]),
+        ("share: true", ["f.yaml:1", "s.share must be a number, in [0, 1], got true"]),
         ("count: 1\ncount: 2", ["f.yaml:2", "'count' is repeated"]),
         ("count: 0", ["s.count must be at least 1, got 0"]),
         ("count: x", ["s.count must be an integer, at least 1, got 'x'; the default is 3"]),

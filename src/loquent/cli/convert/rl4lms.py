@@ -21,6 +21,7 @@ from loquent.cli.convert import rl4lms_learning as learning
 from loquent.cli.convert import rl4lms_parts as parts
 from loquent.cli.convert import rl4lms_scores as scores
 from loquent.cli.convert.source import CHANGED, MISSING, Note, Source
+from loquent.cli.convert.tables import TABLES, WHY
 from loquent.core.options import read
 from loquent.errors import BadSetting, UnknownName
 from loquent.training import recipes
@@ -31,63 +32,7 @@ TITLES = {
     MISSING: "Missing before it can be trained (--profile smoke fills it in)",
     "": "Not taken over, or only in part",
 }
-KNOWN = {
-    "": ["tokenizer", "datapool", "reward_fn", "env", "alg", "train_evaluation"],
-    "tokenizer": ["model_name", "padding_side", "truncation_side", "pad_token_as_eos_token", "max_length"],
-    "datapool": ["id", "args"],
-    "reward_fn": ["id", "args"],
-    "env": ["n_envs", "args"],
-    "env.args": [
-        "max_prompt_length",
-        "max_episode_length",
-        "terminate_on_eos",
-        "prompt_truncation_side",
-        "context_start_token",
-        "priority_scale",
-    ],
-    "alg": [
-        "id",
-        "args",
-        "kl_div",
-        "policy",
-        "training_args",
-        "model_type",
-        "model_name",
-        "generation_kwargs",
-    ],
-    "alg.args": [
-        *learning.ON_POLICY,
-        *learning.OTHERS,
-        *learning.TRPO,
-        "n_steps",
-        "batch_size",
-        "target_kl",
-        "verbose",
-        "seed",
-        "device",
-    ],
-    "alg.kl_div": ["coeff", "target_kl", "norm_reward"],
-    "alg.policy": ["id", "args"],
-    "alg.policy.args": [
-        *learning.POLICY_LEFT,
-        parts.SIDE,
-        "model_name",
-        "generation_kwargs",
-        "weight_decay",
-        "top_mask",
-        "mask_type",
-        "target_update_iterations",
-        "min_tokens_to_keep",
-    ],
-    "train_evaluation": [
-        "eval_batch_size",
-        "n_iters",
-        "eval_every",
-        "save_every",
-        "metrics",
-        "generation_kwargs",
-    ],
-}
+KNOWN = TABLES.known
 
 
 @dataclass(frozen=True)
@@ -140,7 +85,7 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
         )
     parts.expand(source)
     sections = _sections(source)
-    source.rest(lambda section: KNOWN.get(section, ["id", "args"] if section.endswith("]") else []))
+    source.rest(lambda section: KNOWN.get(section, ("id", "args") if section.endswith("]") else ()))
     text = _page(file.stem, file.name, sections, source.notes)
     _check(text, file)
     converted = Converted(file.stem, text, tuple(source.notes))
@@ -170,8 +115,7 @@ def _sections(source: Source) -> dict[str, Any]:
     sections["algorithm"] = learning.supervised(source) if supervised else learning.on_policy(source, kind)
     sections["training"] = learning.training(source, kind, sections)
     if not rewards and not supervised and "reward_fn" not in source.noted:
-        why = "without a reward nothing but the KL penalty is learned: add one under rewards"
-        source.remark("reward_fn", why, CHANGED)
+        source.remark("reward_fn", WHY["reward_fn"], CHANGED)
     return sections
 
 

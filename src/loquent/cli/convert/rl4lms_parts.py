@@ -6,6 +6,7 @@ from typing import Any
 
 from loquent.cli.convert import rl4lms_pools
 from loquent.cli.convert.source import Source
+from loquent.cli.convert.tables import TABLES, WHY
 from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import Node
 from loquent.errors import BadSetting, UnknownName
@@ -16,10 +17,6 @@ IMDB_ROWS = 20_000  # rows of train after a fifth is set aside for validation; h
 GENERATION = {"temperature": float, "top_p": float}
 DEFAULTS = {"min_new_tokens": 0, "temperature": 1.0, "top_p": 1.0}  # of Hugging Face's generate
 SIDE = "prompt_truncation_side"
-OWN_OPTIONS = (  # of BART and Blenderbot; the configurations of GPT-2 and T5 have none
-    "in RL4LMs, generate also takes options of the model's own configuration, such as no_repeat_ngram_size; "
-    "here none is taken"
-)
 T5_LENGTH = 512  # the longest text of T5's tokenizer in transformers 4.18
 
 
@@ -42,34 +39,26 @@ def task(source: Source, kind: str) -> dict[str, Any]:
     if pool in ("imdb", "imdb_seq2seq"):
         section |= IMDB
         _imdb(source)
-    elif pool in rl4lms_pools.POOLS:
+    elif pool in TABLES.pools:
         section |= rl4lms_pools.task(source, pool, encoder_decoder(source))
     else:
         section |= {"source": "path", "path": pool}
         _own_rows(source, pool)
-    source.left(
-        "env.args.context_start_token", "the model's configuration names the first token of its decoder"
-    )
+    source.left("env.args.context_start_token")
     section["horizon"] = "terminal"
     return section
 
 
 def _imdb(source: Source) -> None:
     """Note what becomes of the data pool of IMDB."""
-    why = "splits are cut by a hash of the ids, not by a shuffle"
-    if source.get("datapool.id", str) == "imdb_seq2seq":
-        why += "; a text has the blank between its halves, RL4LMs joins them without it"
+    why = WHY["datapool." + source.get("datapool.id", str)]
     source.taken("datapool.id", "task.dataset, task.source", why)
-    source.left("datapool.args.seed", "splits are cut by a hash of the ids")
+    source.left("datapool.args.seed")
     key = "datapool.args.positive_ratio"
     if source.get(key, float, 1.0, 0) == 1:
         source.same(key)
     else:
-        source.changed(
-            key,
-            "the run learns from all positive reviews of the training split; task.limit keeps a part of all "
-            "rows",
-        )
+        source.changed(key)
 
 
 def _own_rows(source: Source, pool: str) -> None:
@@ -91,7 +80,8 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     """The policy's model, `tokenizer`, the critic and the reference model."""
     key = "alg.model_name" if kind == "supervised" else "alg.policy.args.model_name"
     path = source.get(key, str)
-    source.taken(key, "model.path", OWN_OPTIONS if "bart" in path or "blenderbot" in path else "")
+    has_options = "bart" in path or "blenderbot" in path  # the configurations of GPT-2 and T5 have none
+    source.taken(key, "model.path", WHY["own options"] if has_options else "")
     tokenizer = source.get("tokenizer.model_name", str, path)
     if tokenizer == path:
         source.taken("tokenizer.model_name", "model.path")
@@ -101,17 +91,13 @@ def model(source: Source, kind: str) -> dict[str, Any]:
             f"{tokenizer}'s to a copy of it"
         )
         source.left("tokenizer.model_name", why)
-    source.left("tokenizer.padding_side", "decoding and learning each choose the side they need")
-    source.left("tokenizer.pad_token_as_eos_token", "padding is never seen by a model")
+    source.left("tokenizer.padding_side")
+    source.left("tokenizer.pad_token_as_eos_token")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
-        source.taken(place, "model.path", "an encoder-decoder is known by its configuration")
+        source.taken(place, "model.path", WHY["alg.model_type"])
     elif kind == "supervised":
-        why = (
-            "the loss is on prompt and answer (learn_on: all), as in RL4LMs; unlike RL4LMs, Loquent also "
-            "learns the end token"
-        )
-        source.taken(place, "algorithm.learn_on", why)
+        source.taken(place, "algorithm.learn_on", WHY["supervised"])
     source.taken("alg.model_type", "algorithm.learn_on")
     source.taken("alg.policy.id", "model.critic, model.reference")
     if kind == "supervised":
@@ -149,11 +135,7 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     if source.get("env.args.priority_scale", float, 0.0) == 0 and kind != "supervised":
         source.taken("env.args.priority_scale", "training.priority")
     else:
-        source.left(
-            "env.args.priority_scale",
-            "all rows weigh 1 in RL4LMs, so they are drawn equally often; for rows of yours with weights "
-            "set training.priority",
-        )
+        source.left("env.args.priority_scale")
     return section
 
 
@@ -224,7 +206,7 @@ def _most(source: Source, key: str, section: str, more: str = "") -> dict[str, A
 def _end_token(source: Source, kind: str) -> None:
     """Note that an answer ends with its end token, which RL4LMs leaves to `terminate_on_eos`."""
     key = "env.args.terminate_on_eos"
-    ends = "in Loquent an answer ends with its end token; decoding.min_new_tokens delays the end"
+    ends = WHY[key]
     if kind != "supervised" and source.node(key) is None:
         source.remark(key, f"was not set: in RL4LMs answers then go on after their end token; {ends}")
     source.taken(key, "(same in Loquent)", "" if source.get(key, bool, False) else ends)
@@ -245,11 +227,7 @@ def evaluation(source: Source, base: dict[str, Any], kind: str) -> dict[str, Any
         source.taken(key, "evaluation")
     section |= _most(source, "tokenizer.max_length", "evaluation") if kind == "supervised" else {}
     section |= _evaluated_side(source, base) if kind != "supervised" else {}
-    size = source.get("train_evaluation.eval_batch_size", int, None)
-    if size is not None:
-        section["live"] = size
-        source.taken("train_evaluation.eval_batch_size", "evaluation.live")
-    return section
+    return section | source.settings("train_evaluation", TABLES.evaluation, "evaluation")
 
 
 def _evaluated_side(source: Source, base: dict[str, Any]) -> dict[str, Any]:
@@ -288,8 +266,7 @@ def _generation(source: Source, key: str, draws: bool, section: str) -> dict[str
     if draws:
         settings["top_k"] = source.get(f"{key}.top_k", int, 50)
         if source.node(f"{key}.top_k") is None:
-            why = "was not set: Hugging Face then draws from 50 tokens, and so does this recipe"
-            source.remark(f"{key}.top_k", why)
+            source.remark(f"{key}.top_k", WHY["top_k"])
         source.taken(f"{key}.top_k", f"{section}.top_k")
         for name, kind in GENERATION.items():
             if source.node(f"{key}.{name}") is not None:
@@ -300,11 +277,8 @@ def _generation(source: Source, key: str, draws: bool, section: str) -> dict[str
     for name, item in node.mapping(key).items() if node and node.value is not None else ():
         if item.value is None:
             source.same(f"{key}.{name}")
-        why = {
-            "post_processing_fn": "Loquent does not change a text after it is drawn",
-            "length_penalty": "beams are compared with 1, Hugging Face's default, here",
-        }.get(name, f"decoding has no {name} in Loquent")
-        source.left(f"{key}.{name}", why)
+        known = name in ("post_processing_fn", "length_penalty")
+        source.left(f"{key}.{name}", WHY[name] if known else f"decoding has no {name} in Loquent")
     return settings
 
 
@@ -321,9 +295,5 @@ def _answer_lengths(source: Source, key: str, section: str) -> dict[str, Any]:
         settings["max_new_tokens"] = source.get(most, int, low=1)
         source.taken(most, f"{section}.max_new_tokens")
     else:
-        why = (
-            "was not set: Hugging Face then ends an answer at 20 tokens, the start token included; here "
-            "env.args.max_episode_length decides"
-        )
-        source.remark(most, why)
+        source.remark(most, WHY["max_new_tokens"])
     return settings

@@ -10,98 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from loquent.cli.convert.source import Source
+from loquent.cli.convert.tables import TABLES, WHY, Score
 from loquent.core import registry
 from loquent.core.options import Node, options_of
 from loquent.errors import BadSetting, UnknownName
 
-INTENTS = "rajkumarrrk/roberta-daily-dialog-intent-classifier"  # the classifier that RL4LMs names
-# the encoder that bert-score chooses for a language
-ENCODERS = {"en": "roberta-large", "de": "bert-base-multilingual-cased", "zh": "bert-base-chinese"}
-PREFERENCES = "models/common_gen_preference"  # the user puts a classifier there
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-STRINGIFIED = "references are read one by one; RL4LMs reads their list as one text, as legacy: true does"
-LOOSE = "legacy: true repeats what RL4LMs counts in addition: "
-COEFFICIENTS = {
-    "intent_accuracy": {"intent_coeff": "intent_accuracy", "auto_coeff": "meteor"},
-    "spider": {"spice_coeff": "spice", "cider_coeff": "cider"},
-}
-
-
-@dataclass(frozen=True)
-class Score:
-    """The counterpart of a score of RL4LMs: its name in Loquent, and how the options correspond.
-
-    Attributes:
-        options: Loquent's name of an option, by its name in RL4LMs.
-        fixed: options of Loquent that repeat what RL4LMs does without an option.
-        always: options of RL4LMs whose value is fixed in Loquent; True stands for every value that is true.
-        free: options of RL4LMs that do not change the score, with the reason.
-        remark: how the two scores differ.
-    """
-
-    name: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    always: Mapping[str, Any] = field(default_factory=dict)
-    free: Mapping[str, str] = field(default_factory=dict)
-    remark: str = ""
-
-
-CLASSIFIED = Score(
-    "sentiment",
-    {"model_name": "classifier", "label_ix": "label", "include_prompt_for_eval": "include_prompt"},
-    free={"batch_size": "texts are batched by length"},
-)
-SCORES = {
-    "learned_reward": CLASSIFIED,
-    "meteor": Score("meteor", remark=STRINGIFIED),
-    "rouge": Score("rouge", {"use_single_ref": "references"}, {"references": "first"}),
-    "rouge_combined": Score("rouge", fixed={"references": "first"}),
-    "rouge_l_max": Score(
-        "rouge_l_max",
-        {"length_limit": "limit", "alpha": "alpha", "weight_factor": "root", "stemming": "stem"},
-        always={"limit_length": True, "length_limit_type": "words", "apply_avg": True, "apply_best": True},
-        free={"max_n": "n-grams are not in ROUGE-L", "metrics": "ROUGE-L alone is computed"},
-    ),
-    "bleu": Score("bleu", fixed={"tokenizer": "whitespace"}),
-    "sacre_bleu": Score("sacrebleu"),
-    "bert_score": Score("bert_score", {"language": "path"}, {"path": ENCODERS["en"]}),
-    "increasing_numbers": Score("increasing_numbers", remark=f"{LOOSE}'nan' and 'inf' as numbers"),
-    "sentences_with_dates": Score("dates", remark=f"{LOOSE}dates with further digits before or behind them"),
-    "dates": Score("dates", remark=f"{LOOSE}dates with further digits before or behind them"),
-    "intent_accuracy": Score(
-        "intent_accuracy", fixed={"path": INTENTS}, remark="separator: '' asks the classifier as RL4LMs does"
-    ),
-    "diversity": Score("diversity", {"window_size": "window"}),
-    "causal_perplexity": Score(
-        "perplexity",
-        {"use_text_from_meta_data": "field"},
-        {"stride": 512},
-        free={
-            "tokenizer_id": "the policy's own tokenizer is used",
-            "model_type": "the policy's own kind is used",
-        },
-    ),
-    "parent": Score("parent"),
-    "parent_totto": Score("parent"),
-    "common_gen_preference_model": Score(
-        "concept_preference",
-        {"meteor_coeff": "meteor", "concept_penalty_coeff": "missing"},
-        {"path": PREFERENCES, "label": "good", "include_prompt": False, "meteor": 0.0, "missing": 0.0},
-        free={
-            "device": "the device is that of the run",
-            "batch_size": "texts are batched by length",
-            "model_type": "rewards.concept_preference.path names the classifier",
-        },
-        remark="inflected forms of a concept count; RL4LMs looks for its letters in the answer",
-    ),
-    "summaCZS": Score("summac_zs"),
-    "summaCConv": Score("summac_conv"),
-}
+SCORES = TABLES.scores
+STRINGIFIED = SCORES["meteor"].remark
 NEEDED = {"spice": ("jar",)}  # options that have a default, but that most machines need
 NO_REWARD = ("perplexity", "diversity")  # metrics that do not score a single answer
 
@@ -117,16 +36,11 @@ def rewards(source: Source) -> dict[str, Any]:
         if name == "intent_accuracy":
             terms = _intent(source)
         elif name == "spider":
-            why = "SPICE needs Java and its official jar; name the jar, or put it into the cache"
-            source.missing("reward_fn.id", "rewards.spice.jar", why)
+            source.missing("reward_fn.id", "rewards.spice.jar", WHY["reward_fn.spider"])
             terms = _summed(source, name, "")
         else:
             if name == "common_gen_preference_model":
-                why = (
-                    "the released code reads a T5 of 11 billion parameters; put a classifier of preferences "
-                    "there, such as `loquent reward` trains with objective=good_bad include_prompt=false"
-                )
-                source.missing("reward_fn.id", "rewards.concept_preference.path", why)
+                source.missing("reward_fn.id", "rewards.concept_preference.path", WHY[f"reward_fn.{name}"])
             terms = _term(source, name)
         for option in _open_options(source, "reward_fn.args"):
             source.changed(f"reward_fn.args.{option}", f"{name} has no such option in Loquent")
@@ -215,8 +129,8 @@ def _rouge(source: Source) -> str:
 def _intent(source: Source) -> dict[str, Any]:
     """The accuracy of intents and, unless `shape` is false, METEOR, each with its coefficient."""
     shaped = source.get("reward_fn.args.shape", bool, True)
-    terms = _summed(source, "intent_accuracy", f"{SCORES['intent_accuracy'].remark}; {STRINGIFIED}")
-    terms["intent_accuracy"]["path"] = INTENTS
+    terms = _summed(source, "intent_accuracy", WHY["reward_fn.intent_accuracy"])
+    terms["intent_accuracy"] |= SCORES["intent_accuracy"].fixed
     if not shaped:
         del terms["meteor"]
     source.taken("reward_fn.args.shape", "rewards.meteor")
@@ -226,7 +140,7 @@ def _intent(source: Source) -> dict[str, Any]:
 def _summed(source: Source, name: str, remark: str) -> dict[str, Any]:
     """A reward that is a weighted sum of two scores."""
     terms: dict[str, Any] = {}
-    for coefficient, term in COEFFICIENTS[name].items():
+    for coefficient, term in TABLES.sums[name].items():
         key = f"reward_fn.args.{coefficient}"
         terms[term] = {"weight": source.get(key, float, 1.0)}
         source.taken(key, f"rewards.{term}.weight")
@@ -291,7 +205,7 @@ def _value(name: str, value: Any) -> tuple[Any, str]:
     if name == "use_text_from_meta_data":
         return "text" if value else "", ""
     if name == "language":
-        encoder = ENCODERS.get(value) if isinstance(value, str) else None
+        encoder = TABLES.encoders.get(value) if isinstance(value, str) else None
         remark = f"no encoder is known for the language {value!r}; name one with the option path"
         return encoder, "" if encoder else remark
     return value, ""

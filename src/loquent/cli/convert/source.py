@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from loquent.cli.convert.tables import WHY, Row
 from loquent.core.options import Node
+from loquent.core.values import EMPTY
 from loquent.errors import BadSetting, nearest
 
 NO_DEFAULT = object()
@@ -20,6 +22,7 @@ NAMES = {
     list: "list",
     dict: "mapping",
 }
+KINDS = {kind.__name__: kind for kind in NAMES}
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,23 @@ class Source:
             )
         return value
 
+    def settings(
+        self, section: str, rows: Mapping[str, Row], target: str, defaults: Mapping[str, Any] = EMPTY
+    ) -> dict[str, Any]:
+        """The settings of `target` that the keys of a section become, with a note on each.
+
+        Args:
+            defaults: those that differ from the rows' own.
+        """
+        values: dict[str, Any] = {}
+        for name, row in rows.items():
+            default = NO_DEFAULT if row.required else defaults.get(name, row.default)
+            value = self.get(f"{section}.{name}", KINDS[row.type], default, row.low)
+            if value is not None or not row.optional:
+                values[row.to] = value
+                self.taken(f"{section}.{name}", f"{target}.{row.to}", row.why if value else "")
+        return values
+
     def taken(self, key: str, target: str, why: str = "") -> None:
         """Note that a key has become the setting `target`; no note if it is not in the file."""
         self._note(key, target, why)
@@ -107,13 +127,13 @@ class Source:
         """Note that a key asks for what Loquent does in any case."""
         self._note(key, "(same in Loquent)", "")
 
-    def left(self, key: str, why: str) -> None:
+    def left(self, key: str, why: str = "") -> None:
         """Note why a key, with all keys inside it, has no counterpart; no note if it is not in the file."""
-        self._note(key, "", why)
+        self._note(key, "", why or WHY[key])
 
-    def changed(self, key: str, why: str, target: str = "") -> None:
+    def changed(self, key: str, why: str = "") -> None:
         """Note that the recipe departs from a key, so that it is another experiment."""
-        self._note(key, target, why, CHANGED)
+        self._note(key, "", why or WHY[key], CHANGED)
 
     def missing(self, key: str, target: str, why: str) -> None:
         """Note what the user has to give before the recipe can be trained."""
@@ -129,7 +149,7 @@ class Source:
             self.noted |= {key, *(path for path, _ in leaves(node, key))}
             self.notes.append(Note(node.place, key, target, why, kind))
 
-    def rest(self, known: Callable[[str], list[str]]) -> None:
+    def rest(self, known: Callable[[str], tuple[str, ...]]) -> None:
         """Report every key that has no note yet; an empty section says nothing.
 
         Args:

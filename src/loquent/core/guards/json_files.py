@@ -20,7 +20,18 @@ LEVELS = 100  # of nested lists and objects
 MOST_BYTES = 1 << 28  # of a file or a line of JSON: 256 MiB
 FREE_BRACKETS, DENSITY = 1_000_000, 16  # lists and objects: any million, and one for 16 bytes
 NaN = Literal["refused", "null", "kept"]
-SHORT = Repr()
+
+
+class _Short(Repr):
+    """Short texts of values; lists and objects are shown as in JSON."""
+
+    repr_Record = Repr.repr_dict
+
+    def repr_tuple(self, x: tuple[Any, ...], level: int) -> str:
+        return self.repr_list([*x], level)
+
+
+SHORT = _Short()
 SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 40
 
 

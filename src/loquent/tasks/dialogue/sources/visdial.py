@@ -41,7 +41,7 @@ class _Round:
 class _Dialogue:
     caption: str
     dialog: tuple[_Round, ...]
-    image_id: int | str | None = None
+    image_id: str | int | None = None
 
 
 @dataclass(frozen=True)
