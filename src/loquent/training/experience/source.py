@@ -103,6 +103,7 @@ class Experience(ABC):
             processes=parallel.size(),
         )
         self.fallible = [term.name for term in parts.terms if isinstance(term, Term) and term.fallible]
+        self.fallible += parts.task.spec.failures
         self.games = 0
         self.seconds: dict[str, float] = {}
 
