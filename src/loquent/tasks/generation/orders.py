@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import ClassVar
 
 from loquent.core.agent import Answer, Question
@@ -20,21 +21,30 @@ from loquent.core.values import Record
 
 DRINKS = ("tea", "coffee", "cocoa", "juice")
 EXTRAS = ("sugar", "milk", "ice")
-PROMPTS = (
-    "a drink , please .",
-    "hello , i would like something to drink .",
-    "i am thirsty .",
-    "good morning , one drink .",
-)
+GREETINGS = ("hello", "hi", "good morning", "good evening", "excuse me")
+WISHES = ("a drink , please", "i am thirsty", "i would like to drink something", "one drink")
+TABLES = 10
 ASK_DRINK, ASK_EXTRA = "which drink ?", "with what ?"
 SERVED = "here is"  # every answer that serves a drink has it
-SIZES = {"train": 960, "validation": 480, "test": 960}
+SIZES = {"train": 1_600, "validation": 300, "test": 500}  # of the 2,400 rows
 
 
 @cache
 def rows(split: str) -> tuple[Row, ...]:
     """The rows of a split: `prompt`, `drink` and `extra`, and as reference the right last answer."""
-    return tuple(_row(split, number) for number in range(SIZES[split]))
+    return _splits()[split]
+
+
+@cache
+def _splits() -> dict[str, tuple[Row, ...]]:
+    every = list(product(GREETINGS, WISHES, range(1, TABLES + 1), DRINKS, EXTRAS))
+    order = Key(0, ("generation", "orders")).generator().permutation(len(every)).tolist()
+    splits, start = {}, 0
+    for split, size in SIZES.items():
+        chosen = (every[i] for i in order[start : start + size])
+        splits[split] = tuple(_row(f"{split}-{i}", *parts) for i, parts in enumerate(chosen))
+        start += size
+    return splits
 
 
 def serve(drink: str, extra: str) -> str:
@@ -42,11 +52,9 @@ def serve(drink: str, extra: str) -> str:
     return f"{SERVED} {drink} with {extra} ."
 
 
-def _row(split: str, number: int) -> Row:
-    rng = Key(0, ("generation", "orders", split, number)).generator()
-    prompt, drink, extra = (str(rng.choice(words)) for words in (PROMPTS, DRINKS, EXTRAS))
-    fields = Record(prompt=prompt, drink=drink, extra=extra, references=(serve(drink, extra),))
-    return Row(f"{split}-{number}", fields)
+def _row(id: str, greeting: str, wish: str, table: int, drink: str, extra: str) -> Row:
+    prompt = f"{greeting} , {wish} . table {table} ."
+    return Row(id, Record(prompt=prompt, drink=drink, extra=extra, references=(serve(drink, extra),)))
 
 
 class Guest:
@@ -70,7 +78,7 @@ class WaiterOptions:
     """Options of the agent `generation/waiter`."""
 
     care: float = setting(
-        0.25,
+        0.5,
         "how often it serves the drink that it heard of, and what comes with it, instead of any",
         low=0.0,
         high=1.0,
@@ -81,7 +89,10 @@ class WaiterOptions:
 
 
 class Waiter:
-    """A careless waiter, for a first model: asks at random or serves, and seldom heeds what it heard."""
+    """A careless waiter, for a first model: asks at random or serves, and often forgets what it heard.
+
+    Its third answer serves.
+    """
 
     Options: ClassVar[type] = WaiterOptions
 
@@ -95,7 +106,8 @@ class Waiter:
     def _text(self, question: Question) -> str:
         rng = question.key.generator()
         kind = int(rng.integers(3))
-        if kind < 2:
+        answered = sum(turn.seat == question.observation.seat for turn in question.turns)
+        if kind < 2 and answered < 2:
             return (ASK_DRINK, ASK_EXTRA)[kind]
         heard = " ".join(turn.text for turn in question.turns if turn.seat == "task").split()
         choices = []
