@@ -196,11 +196,11 @@ class Partner:
     Its answers are texts alone: only the learning seat's answers stop at a horizon.
 
     Args:
-        failed: the answer to a question that the agent failed on.
+        failure_text: the answer to a question that the agent failed on.
     """
 
-    def __init__(self, agent: Agent, failed: str) -> None:
-        self.name, self.agent, self.failed = agent.name, agent, failed
+    def __init__(self, agent: Agent, failure_text: str) -> None:
+        self.name, self.agent, self.failure_text = agent.name, agent, failure_text
         self._said = False
 
     def answer(self, questions: Sequence[Question]) -> list[Answer]:
@@ -222,9 +222,9 @@ class Partner:
             line = f"{len(errors)} of {len(questions)} questions had no answer; the first: {errors[0]}"
             warnings.warn(line, Remark, stacklevel=2)
         return [
-            Answer(self.failed)
+            Answer(self.failure_text)
             if isinstance(answer, BrokenAgent)
-            else Answer("" if answer.text == self.failed else answer.text)
+            else Answer("" if answer.text == self.failure_text else answer.text)
             for answer in answers
         ]
 
@@ -238,11 +238,11 @@ def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
     Raises:
         BadSetting, UnknownName: the task names an agent that does not exist or cannot be made.
     """
-    kept = _partners.setdefault(task, {}) if task.failed is not None else {}
+    kept = _partners.setdefault(task, {}) if task.failure_text is not None else {}
     for seat, chosen in task.seats.items():
         if seat not in filled and seat not in kept:
             agent = make(chosen, task, place=f"task.{seat}")
-            kept[seat] = agent if task.failed is None else Partner(agent, task.failed)
+            kept[seat] = agent if task.failure_text is None else Partner(agent, task.failure_text)
     return {seat: agent for seat, agent in kept.items() if seat not in filled}
 
 

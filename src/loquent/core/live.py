@@ -145,7 +145,7 @@ class Live:
             instruction=self.task.instruction(self.row, self.learning),
             agents=agents,
             meta=self.meta,
-            unjudged=tuple({self.step.ended} & {*self.task.spec.failures}),
+            unjudged=tuple(name for name in self.task.spec.failures if name == self.step.ended),
         )
 
     def fork(self, number: int, kind: str) -> Live:

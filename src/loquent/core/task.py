@@ -192,7 +192,7 @@ class Task(ABC):
     # the agents of other seats that belong to the task: seat -> a name, or a mapping with `kind` and options
     seats: Mapping[str, Any] = EMPTY
     # what `read` gets from an agent of `seats` that failed, such as an endpoint; None: the failure ends a run
-    failed: ClassVar[str | None] = None
+    failure_text: ClassVar[str | None] = None
     _checked_rewards: Record = EMPTY  # the last rewards that were checked; tasks often return the same object
 
     def __init_subclass__(cls, **settings: Any) -> None:

@@ -20,7 +20,7 @@ from loquent.core.values import Record, problem
 from loquent.data import outcomes
 from loquent.errors import BadSetting
 from loquent.rewards import compose
-from loquent.tasks.generation.conversation import filled
+from loquent.tasks.generation.conversation import fill
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
 
@@ -163,7 +163,7 @@ def test_a_judge_reads_the_conversation_between_tags_and_the_user_its_instructio
     assert live.question().instruction == ""
     assert "It is over at noon." in text
     assert "<answer_1-2>\n<b>\n</answer_1-2>\n<message_of_the_user_2-2>\n</answer_1> yes\n" in text
-    assert filled("{a}{b}", {"a": "{b}", "b": "c"}) == "{b}c"
+    assert fill("{a}{b}", {"a": "{b}", "b": "c"}) == "{b}c"
 
 
 @pytest.mark.allow_hosts(["127.0.0.1"])

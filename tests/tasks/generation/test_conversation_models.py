@@ -74,9 +74,7 @@ def test_an_answer_ends_before_its_stop_and_its_tokens_are_what_was_drawn():
 
     whole = answers()
     parts = [[format.text([int(i)]) for i in turn.tokens.ids] for turn in whole]
-    pairs = [
-        (a[-1:], b[:1]) for own in parts for a, b in pairwise(own[4:]) if a.isascii() and b.isascii()
-    ]
+    pairs = [(a[-1:], b[:1]) for own in parts for a, b in pairwise(own[4:]) if a.isascii() and b.isascii()]
     across = next("".join(pair) for pair in pairs if all(pair) and "\ufffd" not in pair)  # two tokens
     exact = next(part for own in parts for part in own[2:] if len(part) > 1 and part.isascii())  # one token
     stopped = answers(across, exact)

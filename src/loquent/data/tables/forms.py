@@ -153,11 +153,11 @@ def _fields(messages: Messages, answers: tuple[str, ...], name: str) -> dict[str
     """The fields of messages before an answer; ValueError if there are none."""
     if not messages:
         raise ValueError(f"the field {name!r} has no message before the answer; it must have at least one")
-    text = joined([(message["role"], message["content"]) for message in messages])
+    text = as_text([(message["role"], message["content"]) for message in messages])
     return {"prompt": _text(text, name), "references": answers, "messages": messages}
 
 
-def joined(messages: Sequence[tuple[str, str]]) -> str:
+def as_text(messages: Sequence[tuple[str, str]]) -> str:
     """Messages (role, content) as one text: the content of one, or a line `role: content` for each."""
     if len(messages) == 1:
         return messages[0][1]

@@ -10,7 +10,7 @@ from typing import Any
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Messages
 from loquent.core.values import Record
-from loquent.data.tables.forms import joined
+from loquent.data.tables.forms import as_text
 from loquent.errors import BadSetting
 
 SYSTEM, ASSISTANT = ("system", "developer"), "assistant"
@@ -123,7 +123,7 @@ def script(fields: Mapping[str, Any], chosen: Conversation) -> Script:
     return Script(instruction, tuple(lines[: chosen.turns]))
 
 
-def filled(template: str, fields: Mapping[str, Any]) -> str:
+def fill(template: str, fields: Mapping[str, Any]) -> str:
     """A text with the fields of a row in the place of their names in braces; other braces stay."""
     return PART.sub(lambda part: str(fields[part[1]]) if part[1] in fields else part[0], template)
 
@@ -132,7 +132,7 @@ def _line(messages: list[tuple[str, str]], references: tuple[str, ...]) -> Line:
     if not messages:
         return Line("", (), references)
     plain = len(messages) == 1 and messages[0][0] == "user"
-    return Line(joined(messages), () if plain else tuple(messages), references)
+    return Line(as_text(messages), () if plain else tuple(messages), references)
 
 
 def with_script(fields: Record, chosen: Conversation) -> Record:
@@ -143,7 +143,7 @@ def with_script(fields: Record, chosen: Conversation) -> Record:
     if not fields.get("messages", ()):
         return fields
     lines = script(fields, chosen).lines
-    own = {"prompt": lines[0].text, "references": lines[-1].references}
+    own: dict[str, Any] = {"prompt": lines[0].text, "references": lines[-1].references}
     if chosen.reads_script:
         own["turn_references"] = tuple(line.references for line in lines)
     return fields.with_(**own)

@@ -14,7 +14,7 @@ def question(state: State, rule: str) -> str:
     Its texts stand between tags that occur in none of them.
     """
     texts = {"message_of_the_user_1": state.prompt}
-    for number, (answer, reply) in enumerate(state.said, 1):
+    for number, (answer, reply) in enumerate(state.exchanges, 1):
         texts |= {f"answer_{number}": answer, f"message_of_the_user_{number + 1}": reply}
     return "\n\n".join(
         (

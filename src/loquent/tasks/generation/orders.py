@@ -17,7 +17,7 @@ from loquent.core.agent import Answer, Question
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row, Task
-from loquent.core.values import Record
+from loquent.core.values import EMPTY, Record
 
 DRINKS = ("tea", "coffee", "cocoa", "juice")
 EXTRAS = ("sugar", "milk", "ice")
@@ -68,9 +68,11 @@ class Guest:
         return [Answer(self._reply(question)) for question in asked]
 
     def _reply(self, question: Question) -> str:
-        answer, row = " ".join(question.observation.text.split()), question.row or {}
+        answer = " ".join(question.observation.text.split())
         field = {ASK_DRINK: "drink", ASK_EXTRA: "extra"}.get(answer)
-        return f"{row.get(field, 'anything')} ." if field else "i am waiting ."
+        if field is None:
+            return "i am waiting ."
+        return f"{(question.row or EMPTY).get(field, 'anything')} ."
 
 
 @dataclass(frozen=True, kw_only=True)

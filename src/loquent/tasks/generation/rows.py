@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -198,7 +199,7 @@ def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
 def _splits(options: Options) -> dict[str, Sequence[Row]]:
     """The rows of all splits, not yet cut and limited; kept for all splits."""
     limit = options.limit if options.dataset == TEXTS and not options.text_words else 0
-    talk = {field.name: field.default for field in fields(Conversation)}
+    talk: dict[str, Any] = {field.name: field.default for field in fields(Conversation)}
     return _loaded(replace(options, limit=limit, max_words=0, horizon="cut", **talk))
 
 

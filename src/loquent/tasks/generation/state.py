@@ -13,22 +13,22 @@ AGENT, USER, JUDGE = "agent", "user", "judge"
 class State:
     """What was said so far, and who speaks next.
 
-    `said` holds each answer with its reply, "" until there is one. `later` are the row's next lines.
+    `exchanges` holds each answer with its reply, "" until there is one. `later` are the row's next lines.
     `references` are those of the next answer, or after the end of the last one.
     """
 
     prompt: str
     references: tuple[str, ...] = ()
     later: tuple[Line, ...] = ()
-    said: tuple[tuple[str, str], ...] = ()
+    exchanges: tuple[tuple[str, str], ...] = ()
     seat: str = AGENT
 
     @property
     def answer(self) -> str:
         """The last answer; "" before the first."""
-        return self.said[-1][0] if self.said else ""
+        return self.exchanges[-1][0] if self.exchanges else ""
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The prompt, the answers and the replies in their order."""
-        return (self.prompt, *(text for pair in self.said for text in pair))
+        return (self.prompt, *(text for pair in self.exchanges for text in pair))

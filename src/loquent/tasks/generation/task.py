@@ -41,7 +41,7 @@ from loquent.core.task import (
 )
 from loquent.core.values import Record
 from loquent.tasks.generation import experts, judging, rows
-from loquent.tasks.generation.conversation import Line, filled, script
+from loquent.tasks.generation.conversation import Line, fill, script
 from loquent.tasks.generation.corpora.table import DATASETS
 from loquent.tasks.generation.state import AGENT, JUDGE, USER, State
 
@@ -62,7 +62,7 @@ class Generation(Task):
 
     Options = rows.Options
     options: rows.Options
-    failed: ClassVar[str | None] = "\0no reply"
+    failure_text: ClassVar[str | None] = "\0no reply"
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)
@@ -98,7 +98,7 @@ class Generation(Task):
         own = script(row.fields, self.options)
         if seat == USER:
             fields = {**row.fields, "prompt": own.lines[0].text}
-            return filled(self.options.user_instruction, fields)
+            return fill(self.options.user_instruction, fields)
         return "" if seat == JUDGE else own.instruction or self.options.instruction
 
     def first(self, row: Row, rng: Key) -> Opening:
@@ -112,14 +112,14 @@ class Generation(Task):
         if state.seat == AGENT:
             return before_first(text, self.options.stop)
         if state.seat == USER:
-            return Invalid(NO_REPLY, text) if text == self.failed else text
+            return Invalid(NO_REPLY, text) if text == self.failure_text else text
         over = judging.is_over(text)
         return Invalid(NO_VERDICT, text) if over is None else over
 
     def play(self, state: State, move: str | bool | Invalid) -> Outcome:
         """Store the answer or the reply, and ask who is next."""
         if state.seat == JUDGE:
-            reply = state.said[-1][1]
+            reply = state.exchanges[-1][1]
             return self._asked(state, reply, ended=JUDGE if move is True else None)
         if state.seat == USER:
             if isinstance(move, Invalid):
@@ -131,7 +131,7 @@ class Generation(Task):
                 else self._asked(state, "", ended=END)
             )
         assert isinstance(move, str)
-        return self._answered(replace(state, said=(*state.said, (move, ""))), move)
+        return self._answered(replace(state, exchanges=(*state.exchanges, (move, ""))), move)
 
     def _answered(self, state: State, answer: str) -> Outcome:
         chosen = self.options
@@ -141,7 +141,7 @@ class Generation(Task):
             return self._asked(state, "", ended=END)
         if chosen.end_text and chosen.end_text in answer:
             return self._asked(state, "", ended=END_TEXT)
-        if len(state.said) == chosen.turns:
+        if len(state.exchanges) == chosen.turns:
             return self._asked(state, "", ended=OUT_OF_TURNS)
         if USER in self.seats:
             after = replace(state, seat=USER)
@@ -152,8 +152,8 @@ class Generation(Task):
 
     def _replied(self, state: State, line: Line) -> Outcome:
         """What the user said, and whether it ends the conversation."""
-        said = (*state.said[:-1], (state.said[-1][0], line.text))
-        after = replace(state, said=said, references=line.references)
+        exchanges = (*state.exchanges[:-1], (state.exchanges[-1][0], line.text))
+        after = replace(state, exchanges=exchanges, references=line.references)
         if self.options.end_text and self.options.end_text in line.text:
             return self._asked(after, line.text, ended=END_TEXT)
         if JUDGE in self.seats:
@@ -182,6 +182,6 @@ class Generation(Task):
 def _fields(state: State) -> Record:
     """What was said before the last answer, one text per line, and this answer; "" once there is a reply."""
     texts = state.texts
-    waits = bool(state.said) and not state.said[-1][1]
+    waits = bool(state.exchanges) and not state.exchanges[-1][1]
     before = texts[:-2] if waits else texts
     return Record(prompt="\n".join(before), answer=state.answer if waits else "")
