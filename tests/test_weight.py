@@ -18,23 +18,23 @@ SHARE_OF_TESTS = 0.96  # lines of tests for each line of the package and the cor
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
-    "agents": 1_009,
+    "agents": 1_040,
     "algorithms": 4_778,
     "bench": 6_147,
     "cli": 3_691,
-    "core": 4_043,
+    "core": 4_087,
     "corpora": 1_646,
     "data": 4_337,
     "door": 343,
     "files": 1_443,
     "metrics": 5_488,
-    "models": 7_001,
+    "models": 7_039,
     "pretrained": 3_273,
     "report": 2_054,
     "rewards": 1_448,
     "statistics": 1_018,
-    "tasks": 12_852,
-    "tools": 2_555,
+    "tasks": 13_176,
+    "tools": 2_595,
     "training": 4_694,
 }
 NO_CODE = {
