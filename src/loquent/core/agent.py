@@ -237,12 +237,20 @@ def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
 
     Raises:
         BadSetting, UnknownName: the task names an agent that does not exist or cannot be made.
+
+    Warns:
+        Remark: an agent sends what is said to another machine.
     """
     kept = _partners.setdefault(task, {}) if task.failure_text is not None else {}
     for seat, chosen in task.seats.items():
         if seat not in filled and seat not in kept:
             agent = make(chosen, task, place=f"task.{seat}")
-            kept[seat] = agent if task.failure_text is None else Partner(agent, task.failure_text)
+            if task.failure_text is not None:
+                if isinstance(agent, Attempting) and agent.receiver:
+                    line = f"task.{seat} sends what is said in episodes to {agent.receiver}"
+                    warnings.warn(line, Remark, stacklevel=2)
+                agent = Partner(agent, task.failure_text)
+            kept[seat] = agent
     return {seat: agent for seat, agent in kept.items() if seat not in filled}
 
 

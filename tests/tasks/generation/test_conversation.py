@@ -186,13 +186,13 @@ def test_nothing_that_a_user_s_server_says_ends_a_run(reply, text, ended):
         user = Record(kind="http", base_url=server.url, model="m", pause=0.0, retries=1)
         task = Generation(Options(dataset="constant", prompt="hello", turns=2, user=user))
         failed = ended == "no reply"
-        if failed:
-            with pytest.warns(Remark, match="1 of 1 questions had no answer"):
-                found = played(task, "a", "b")
-        else:
+        with pytest.warns(Remark) as warned:
             found = played(task, "a", "b")
     finally:
         server.close()
+    first, *more = (str(one.message) for one in warned)
+    assert first.startswith(f"task.user sends what is said in episodes to {server.url}/chat/completions")
+    assert [line[:30] for line in more] == ["1 of 1 questions had no answer"] * failed
     assert (found.turns[3].text, found.ended) == (text, ended)
     assert found.unjudged == (("no reply",) if failed else ())
     weights = Record(right=1.0)
@@ -201,6 +201,13 @@ def test_nothing_that_a_user_s_server_says_ends_a_run(reply, text, ended):
     assert len(columns["return"]) == len(columns["reward/right"]) == (0 if failed else 1)
     assert outcomes.unjudged([found], task.spec.failures) == {"unjudged/no reply": float(failed)}
     assert episode.from_json(json.loads(json.dumps(episode.to_json(found)))) == found
+
+
+def test_the_roles_of_a_row_stay_behind_a_judge(tmp_path):
+    task = task_of(tmp_path, turns=9, judge=script("[[no]]", "[[yes]]"))
+    found = played(task, "a", "b", "c")
+    assert [turn.messages for turn in found.turns if turn.to == "agent"] == [(), TALK[3:5], ()]
+    assert (found.ended, found.turns[-1].text) == ("judge", "thanks")
 
 
 def test_a_user_s_agent_is_made_once():

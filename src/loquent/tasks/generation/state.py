@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loquent.core.task import Messages
 from loquent.tasks.generation.conversation import Line
 
 AGENT, USER, JUDGE = "agent", "user", "judge"
@@ -14,13 +15,15 @@ class State:
     """What was said so far, and who speaks next.
 
     `exchanges` holds each answer with its reply, "" until there is one. `later` are the row's next lines.
-    `references` are those of the next answer, or after the end of the last one.
+    `references` are those of the next answer, or after the end of the last one, and `messages` those of the
+    row's last line.
     """
 
     prompt: str
     references: tuple[str, ...] = ()
     later: tuple[Line, ...] = ()
     exchanges: tuple[tuple[str, str], ...] = ()
+    messages: Messages = ()
     seat: str = AGENT
 
     @property

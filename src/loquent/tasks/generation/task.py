@@ -31,7 +31,6 @@ from loquent.core.seeding import Key
 from loquent.core.task import (
     OUT_OF_TURNS,
     Invalid,
-    Messages,
     Observation,
     Opening,
     Outcome,
@@ -104,8 +103,8 @@ class Generation(Task):
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the prompt; there is no randomness."""
         first, *later = script(row.fields, self.options).lines
-        state = State(first.text, first.references, tuple(later))
-        return Opening(state, self._asks(state, first.text, first.messages))
+        state = State(first.text, first.references, tuple(later), messages=first.messages)
+        return Opening(state, self._observation(state, first.text))
 
     def read(self, state: State, text: str) -> str | bool | Invalid:
         """Any text is an answer or a reply; a judge says [[yes]] or [[no]]."""
@@ -119,55 +118,50 @@ class Generation(Task):
     def play(self, state: State, move: str | bool | Invalid) -> Outcome:
         """Store the answer or the reply, and ask who is next."""
         if state.seat == JUDGE:
-            reply = state.exchanges[-1][1]
-            return self._asked(state, reply, ended=JUDGE if move is True else None)
+            return self._next(state, state.exchanges[-1][1], JUDGE if move is True else None)
         if state.seat == USER:
-            if isinstance(move, Invalid):
-                return self._asked(state, "", ended=NO_REPLY)
-            assert isinstance(move, str)
-            return (
-                self._replied(state, Line(move, (), state.references))
-                if move.strip()
-                else self._asked(state, "", ended=END)
-            )
+            if not isinstance(move, str) or not move.strip():
+                return self._next(state, "", NO_REPLY if isinstance(move, Invalid) else END)
+            return self._after_reply(state, Line(move, (), state.references))
         assert isinstance(move, str)
-        return self._answered(replace(state, exchanges=(*state.exchanges, (move, ""))), move)
+        return self._after_answer(replace(state, exchanges=(*state.exchanges, (move, ""))), move)
 
-    def _answered(self, state: State, answer: str) -> Outcome:
+    def _after_answer(self, state: State, answer: str) -> Outcome:
         chosen = self.options
         if chosen.max_words and len(answer.split()) > chosen.max_words:
-            return self._asked(state, "", ended=LENGTH)
+            return self._next(state, "", LENGTH)
         if chosen.turns == 1:
-            return self._asked(state, "", ended=END)
+            return self._next(state, "", END)
         if chosen.end_text and chosen.end_text in answer:
-            return self._asked(state, "", ended=END_TEXT)
+            return self._next(state, "", END_TEXT)
         if len(state.exchanges) == chosen.turns:
-            return self._asked(state, "", ended=OUT_OF_TURNS)
+            return self._next(state, "", OUT_OF_TURNS)
         if USER in self.seats:
             after = replace(state, seat=USER)
             return Outcome(after, Observation(answer, _fields(after), seat=USER))
         if not state.later:
-            return self._asked(state, "", ended=END)
-        return self._replied(replace(state, later=state.later[1:]), state.later[0])
+            return self._next(state, "", END)
+        return self._after_reply(replace(state, later=state.later[1:]), state.later[0])
 
-    def _replied(self, state: State, line: Line) -> Outcome:
+    def _after_reply(self, state: State, line: Line) -> Outcome:
         """What the user said, and whether it ends the conversation."""
         exchanges = (*state.exchanges[:-1], (state.exchanges[-1][0], line.text))
-        after = replace(state, exchanges=exchanges, references=line.references)
+        after = replace(state, exchanges=exchanges, references=line.references, messages=line.messages)
         if self.options.end_text and self.options.end_text in line.text:
-            return self._asked(after, line.text, ended=END_TEXT)
+            return self._next(after, line.text, END_TEXT)
         if JUDGE in self.seats:
             after = replace(after, seat=JUDGE)
             question = judging.question(after, self.options.judge_rule)
             return Outcome(after, Observation(question, _fields(after), seat=JUDGE))
-        return self._asked(after, line.text, line.messages)
+        return self._next(after, line.text)
 
-    def _asked(self, state: State, text: str, messages: Messages = (), ended: str | None = None) -> Outcome:
-        """The agent is next, or the episode ended."""
+    def _next(self, state: State, text: str, ended: str | None = None) -> Outcome:
+        """The agent is next, or the episode ended; `text` is what the agent reads."""
         after = replace(state, seat=AGENT)
-        return Outcome(after, self._asks(after, text, messages), ended=ended)
+        return Outcome(after, self._observation(after, text), ended=ended)
 
-    def _asks(self, state: State, text: str, messages: Messages = ()) -> Observation:
+    def _observation(self, state: State, text: str) -> Observation:
+        messages = state.messages if text else ()
         return Observation(text, _fields(state), stop=self.options.stop, messages=messages)
 
     def expert(self, state: State) -> str | None:
