@@ -109,8 +109,8 @@ class IndexForm(_ViewedForm):
 class TokenForm:
     """An action is a token; an end token or the longest answer completes an answer."""
 
-    def __init__(self, vocabulary: Vocabulary, seat: str, instruction: str) -> None:
-        self._vocabulary, self._seat, self._instruction = vocabulary, seat, instruction
+    def __init__(self, vocabulary: Vocabulary, seat: str) -> None:
+        self._vocabulary, self._seat = vocabulary, seat
         self.action_space: spaces.Space[Any] = vocabulary.actions
         self.observation_space: spaces.Space[Any] = vocabulary.space
         self._size = int(vocabulary.actions.n)
@@ -125,7 +125,8 @@ class TokenForm:
             for turn in game.turns
             if turn.seat == self._seat or (turn.seat == TASK and turn.to == self._seat)
         ]
-        texts = [self._instruction, *turns] if self._instruction else turns
+        instruction = game.task.instruction(game.row, self._seat)
+        texts = [instruction, *turns] if instruction else turns
         self._prompt = self._vocabulary.encode(
             "\n".join([*(text.rstrip("\n") for text in texts[:-1]), *texts[-1:]])
         )

@@ -153,7 +153,7 @@ class Environment(gym.Env[Any, Any]):
         if self.view:
             raise BadSetting("form = 'token' has its own observations and takes no view; leave out `view`")
         vocabulary = vocabulary_of(tokenizer, prompt_length, answer_length)
-        return TokenForm(vocabulary, self.seat, self.task.spec.instruction)
+        return TokenForm(vocabulary, self.seat)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

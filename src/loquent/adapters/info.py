@@ -35,7 +35,7 @@ class InfoBuilder:
             rewards: the rewards of the step.
             text: the text of the answer; None if none was completed.
         """
-        step, spec = game.step, self._task.spec
+        step = game.step
         observation = step.observation
         info: dict[str, Any] = {
             "ended": ended,
@@ -50,8 +50,8 @@ class InfoBuilder:
         }
         if text is not None:
             info["text"] = text
-        if step.turn == 0 and spec.instruction:
-            info["instruction"] = spec.instruction
+        if step.turn == 0 and (instruction := self._task.instruction(game.row, observation.seat)):
+            info["instruction"] = instruction
         if observation.legal is not None:
             self._add_choices(info, observation.legal)
         else:
@@ -59,7 +59,7 @@ class InfoBuilder:
                 info["legal"] = self._legal
             if self._mask is not None:
                 info["action_mask"] = self._mask.copy()
-        if ended is not None and spec.success:
+        if ended is not None and self._task.spec.success:
             info["is_success"] = self._task.succeeded(ended)
         if own := self._task.info(step.state, ended):
             info.update(own)

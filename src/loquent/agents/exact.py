@@ -86,7 +86,14 @@ class Exact:
 
     def messages(self, question: Question, first: int) -> list[dict[str, Any]]:
         """The messages from which the model's chat template makes the prompt."""
-        turns = [replace(turn, text=clean(turn.text)) for turn in question.turns[first:]]
+        turns = [
+            replace(
+                turn,
+                text=clean(turn.text),
+                messages=tuple((role, clean(content)) for role, content in turn.messages),
+            )
+            for turn in question.turns[first:]
+        ]
         return self.format.messages(clean(question.instruction), turns, question.observation.seat)
 
     def prompt(self, question: Question, first: int) -> list[int] | str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from loquent.core.agent import Answer, Question
+from loquent.core.agent import Answer, Question, before_first
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
 from loquent.models.actor import Actor
@@ -168,9 +168,3 @@ class LanguageModelAgent:
                 f"tokens with its end marker, and must fit; set max_new_tokens to at least {words.depth}"
             )
         return words
-
-
-def before_first(text: str, strings: Sequence[str]) -> str:
-    """The text before the first occurrence of any of the strings; the whole text if there is none."""
-    places = [place for string in strings if string and (place := text.find(string)) >= 0]
-    return text[: min(places)] if places else text

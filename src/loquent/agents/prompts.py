@@ -32,7 +32,7 @@ def messages(question: Question, first: int, nothing: str) -> list[dict[str, str
         nothing: replaces an empty text in a message.
     """
     seat, turns = question.observation.seat, question.turns[first:]
-    lines = [(turn.seat == seat, _written(before, turn, seat)) for before, turn in zip((None, *turns), turns)]
+    lines = [line for before, turn in zip((None, *turns), turns) for line in _lines(before, turn, seat)]
     messages = [{"role": "system", "content": clean(question.instruction)}] if question.instruction else []
     for own, group in groupby(lines, key=lambda line: line[0]):
         text = "\n".join(text for _, text in group if text)
@@ -83,6 +83,13 @@ def next_first(turns: Sequence[Turn], seat: str, first: int) -> int | None:
 def clean(text: str) -> str:
     """The text without lone surrogates, which JSON and tokenizers reject."""
     return text if text.isascii() else LONE.sub("\ufffd", text)
+
+
+def _lines(before: Turn | None, turn: Turn, seat: str) -> list[tuple[bool, str]]:
+    """The texts of a turn, each with whether an assistant said it."""
+    if turn.messages:
+        return [(role == "assistant", clean(content)) for role, content in turn.messages]
+    return [(turn.seat == seat, _written(before, turn, seat))]
 
 
 def _written(before: Turn | None, turn: Turn, seat: str) -> str:

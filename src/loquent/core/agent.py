@@ -7,15 +7,18 @@ any moment without changing an answer.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from loquent.core import registry
 from loquent.core.actions import ActionSet
 from loquent.core.episode import Episode, Tokens, Turn
 from loquent.core.options import from_values, options_of
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
 from loquent.errors import BadSetting, BrokenAgent
@@ -157,6 +160,12 @@ class Decoder(Protocol):
         ...
 
 
+def before_first(text: str, strings: Sequence[str]) -> str:
+    """The text before the first occurrence of any of the strings; the whole text if there is none."""
+    places = [place for string in strings if string and (place := text.find(string)) >= 0]
+    return text[: min(places)] if places else text
+
+
 def decoding_text(agent: Agent) -> str:
     """How an agent chooses its answers; "agent NAME" for one that follows its own rule."""
     return agent.decoding_text if isinstance(agent, Decoder) else f"agent {agent.name}"
@@ -208,17 +217,68 @@ def make(
     return agent
 
 
+class Partner:
+    """An agent of a task's seat whose failures the task reads, so that they end no run.
+
+    Its answers are texts alone: only the learning seat's answers stop at a horizon.
+
+    Args:
+        failure_text: the answer to a question that the agent failed on.
+    """
+
+    def __init__(self, agent: Agent, failure_text: str) -> None:
+        self.name, self.agent, self.failure_text = agent.name, agent, failure_text
+        self._said = False
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        """One answer per question.
+
+        Raises:
+            BrokenAgent: an agent without `attempt` failed.
+
+        Warns:
+            Remark: the first failure.
+        """
+        agent = self.agent
+        if not isinstance(agent, Attempting):
+            return [Answer(answer.text) for answer in agent.answer(questions)]
+        answers = agent.attempt(questions)
+        errors = [answer for answer in answers if isinstance(answer, BrokenAgent)]
+        if errors and not self._said:
+            self._said = True
+            line = f"{len(errors)} of {len(questions)} questions had no answer; the first: {errors[0]}"
+            warnings.warn(line, Remark, stacklevel=2)
+        return [
+            Answer(self.failure_text)
+            if isinstance(answer, BrokenAgent)
+            else Answer("" if answer.text == self.failure_text else answer.text)
+            for answer in answers
+        ]
+
+
+_partners: WeakKeyDictionary[Task, dict[str, Agent]] = WeakKeyDictionary()
+
+
 def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
     """The agents of `task.seats`, without the seats in `filled`.
 
     Raises:
         BadSetting, UnknownName: the task names an agent that does not exist or cannot be made.
+
+    Warns:
+        Remark: an agent sends what is said to another machine.
     """
-    return {
-        seat: make(chosen, task, place=f"task.{seat}")
-        for seat, chosen in task.seats.items()
-        if seat not in filled
-    }
+    kept = _partners.setdefault(task, {}) if task.failure_text is not None else {}
+    for seat, chosen in task.seats.items():
+        if seat not in filled and seat not in kept:
+            agent = make(chosen, task, place=f"task.{seat}")
+            if task.failure_text is not None:
+                if isinstance(agent, Attempting) and agent.receiver:
+                    line = f"task.{seat} sends what is said in episodes to {agent.receiver}"
+                    warnings.warn(line, Remark, stacklevel=2)
+                agent = Partner(agent, task.failure_text)
+            kept[seat] = agent
+    return {seat: agent for seat, agent in kept.items() if seat not in filled}
 
 
 def all_agents(task: Task, agents: Agent | Mapping[str, Agent]) -> Agent | Mapping[str, Agent]:

@@ -50,6 +50,7 @@ NAMES: dict[str, dict[str, str]] = {
         "folder": "loquent.agents.folder:Folder",
         "human": "loquent.agents.human:Human",
         "replay": "loquent.agents.replay:Replay",
+        "script": "loquent.agents.script:Script",
     },
     "reward": {
         "sentiment": "loquent.metrics.sentiment.sentiment:sentiment",

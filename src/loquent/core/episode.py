@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.core.task import CUT, Observation, Stopped
+from loquent.core.task import CUT, Messages, Observation, Stopped
 from loquent.core.values import EMPTY, Record, plain
 from loquent.errors import BadRow
 
@@ -58,6 +58,7 @@ class Turn:
     tokens: Tokens | None = field(default=None, compare=False)
     token_rewards: Annotated[Record, tuple[float, ...]] = EMPTY  # one number per token
     invalid: str = field(default="", compare=False)  # why the text was not a valid move
+    messages: Messages = ()  # the text of a turn of the task as messages of a chat: (role, content)
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def _turn_to_json(turn: Turn) -> dict[str, Any]:
         line["to"] = turn.to
     if turn.stopped != "end":
         line["stopped"] = turn.stopped
-    for name in ("rewards", "token_rewards"):
+    for name in ("rewards", "token_rewards", "messages"):
         if getattr(turn, name):
             line[name] = plain(getattr(turn, name))
     return line

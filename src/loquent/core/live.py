@@ -76,7 +76,7 @@ class Live:
 
     def question(self) -> Question:
         """The question to the seat that answers next."""
-        seat, spec = self.seat, self.task.spec
+        seat = self.seat
         turns = tuple(turn for turn in self.turns if turn.seat == seat or turn.to == seat)
         key = self.key.child("answer", seat, self.step.turn)
         return Question(
@@ -84,7 +84,7 @@ class Live:
             turns,
             self.step.observation,
             key,
-            spec.instruction,
+            self.task.instruction(self.row, seat),
             self.task.actions,
             self.step.state,
             self.row.fields,
@@ -142,9 +142,10 @@ class Live:
         return replace(
             head,
             learning=self.learning,
-            instruction=self.task.spec.instruction,
+            instruction=self.task.instruction(self.row, self.learning),
             agents=agents,
             meta=self.meta,
+            unjudged=tuple(name for name in self.task.spec.failures if name == self.step.ended),
         )
 
     def fork(self, number: int, kind: str) -> Live:
@@ -224,7 +225,13 @@ class Many(ABC):
 
 
 def _task_turn(observation: Observation) -> Turn:
-    return Turn(TASK, observation.text, to=observation.seat, observation=observation)
+    return Turn(
+        TASK,
+        observation.text,
+        to=observation.seat,
+        observation=observation,
+        messages=observation.messages,
+    )
 
 
 def _sum(a: Record, b: Record) -> Record:

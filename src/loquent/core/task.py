@@ -22,6 +22,7 @@ from loquent.core.values import EMPTY, Record, digest, frozen
 from loquent.errors import EpisodeOver, LoquentError, UnknownName, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
+Messages = tuple[tuple[str, str], ...]  # of a chat: (role, content)
 CUT = "cut"
 OUT_OF_TURNS = "out of turns"
 
@@ -45,7 +46,8 @@ class Observation:
     """What a seat observes: `text` is the new text only, without the history.
 
     `fields` holds the full structured observation, `legal` the legal actions, and `stop` the texts that end
-    an answer.
+    an answer. `messages` are the text as messages of a chat, each with its role and its content; chat
+    templates write these instead of the text.
     """
 
     text: str
@@ -53,6 +55,7 @@ class Observation:
     legal: Legal = None
     seat: str = "agent"
     stop: tuple[str, ...] = ()
+    messages: Messages = ()
 
     def __init__(
         self,
@@ -61,9 +64,10 @@ class Observation:
         legal: Legal = None,
         seat: str = "agent",
         stop: tuple[str, ...] = (),
+        messages: Messages = (),
     ) -> None:
         # an observation, outcome and step are created at every step; a generated __init__ takes twice as long
-        self.__dict__.update(text=text, fields=fields, legal=legal, seat=seat, stop=stop)
+        self.__dict__.update(text=text, fields=fields, legal=legal, seat=seat, stop=stop, messages=messages)
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,7 @@ class TaskSpec:
     # endings that count as success: rules of `play`, or "out of turns"; empty: the task defines no success
     success: tuple[str, ...] = ()
     truncates: tuple[str, ...] = ()  # rules that Gymnasium's flags report as truncation, so values bootstrap
+    failures: tuple[str, ...] = ()  # rules that end an episode of which no return is known, and nobody learns
     terminates_too: tuple[str, ...] = ()  # rules of `truncates` that the flags also report as termination
     return_range: tuple[float, float] | None = None
     # the least and the greatest value of reward/NAME and score/NAME; "score": of all scores of `measure`
@@ -186,6 +191,8 @@ class Task(ABC):
     labels: tuple[str, ...] = ()
     # the agents of other seats that belong to the task: seat -> a name, or a mapping with `kind` and options
     seats: Mapping[str, Any] = EMPTY
+    # what `read` gets from an agent of `seats` that failed, such as an endpoint; None: the failure ends a run
+    failure_text: ClassVar[str | None] = None
     _checked_rewards: Record = EMPTY  # the last rewards that were checked; tasks often return the same object
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -223,6 +230,10 @@ class Task(ABC):
     @abstractmethod
     def play(self, state: Any, move: Any) -> Outcome:
         """The outcome of a move or of an `Invalid`; a pure function without generator, clock or memory."""
+
+    def instruction(self, row: Row, seat: str) -> str:
+        """What a seat reads before its first turn of an episode on `row`; "" for nothing."""
+        return self.spec.instruction
 
     def expert(self, state: Any) -> str | None:
         """The expert's answer in a state; None when the task has no expert."""

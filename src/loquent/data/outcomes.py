@@ -46,7 +46,7 @@ def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dic
     names = dict.fromkeys((*spec.rewards, *weights, *(name for rewards in earned for name in rewards)))
     pairs = list(zip(episodes, earned, strict=True))
     table |= {
-        REWARD + name: [rewards.get(name, 0.0) for own, rewards in pairs if name not in own.unjudged]
+        REWARD + name: [rewards.get(name, 0.0) for own, rewards in pairs if not _is_unknown(own, name)]
         for name in names
     }
     present = {name: [rewards[name] for rewards in earned if name in rewards] for name in names}
@@ -69,7 +69,7 @@ def rows(episodes: Sequence[Episode], key: str) -> list[str]:
     if key == "return":
         return [episode.row for episode in episodes if not episode.unjudged]
     name = key.removeprefix(REWARD) if key.startswith(REWARD) else ""
-    return [episode.row for episode in episodes if name not in episode.unjudged]
+    return [episode.row for episode in episodes if not _is_unknown(episode, name)]
 
 
 def unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, float]:
@@ -83,9 +83,18 @@ def learnable(episodes: Sequence[Episode], weights: Record, least: int = 1) -> l
     Args:
         least: the least number of such episodes on a row; those of a row with fewer are left out too.
     """
-    judged = [episode for episode in episodes if not any(weights.get(name) for name in episode.unjudged)]
+    judged = [
+        episode
+        for episode in episodes
+        if episode.ended not in episode.unjudged and not any(weights.get(name) for name in episode.unjudged)
+    ]
     counts = Counter(episode.row for episode in judged)
     return [episode for episode in judged if counts[episode.row] >= least]
+
+
+def _is_unknown(episode: Episode, name: str) -> bool:
+    """Whether a reward could not be judged, or the episode ended by a failure, so that none is known."""
+    return name in episode.unjudged or episode.ended in episode.unjudged
 
 
 def mean_and_error(column: Sequence[float], rows: Sequence[str]) -> tuple[float, float]:

@@ -186,11 +186,21 @@ def turns_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
         for i, at in places
     ]
     samples = _samples(texts, [rows[i] for i, _ in places], [episodes[i] for i, _ in places])
-    return replace(samples, turns=[episodes[i].turns[at] for i, at in places])
+    numbers = [number for episode in episodes for number in range(len(_answers(episode)))]
+    references = [references_of(rows[i], number) for (i, _), number in zip(places, numbers, strict=True)]
+    turns = [episodes[i].turns[at] for i, at in places]
+    return replace(samples, turns=turns, references=references)
 
 
-def references_of(row: Row) -> tuple[str, ...]:
-    """The references of a row: its field `references` (a text or several), or ()."""
+def references_of(row: Row, number: int | None = None) -> tuple[str, ...]:
+    """The references of a row: its field `references` (a text or several), or ().
+
+    Args:
+        number: of an answer; a row with `turn_references` has references of its own for each.
+    """
+    of_turns = row.fields.get("turn_references")
+    if number is not None and of_turns is not None:
+        return tuple(of_turns[number]) if number < len(of_turns) else ()
     references = row.fields.get("references") or ()
     return (references,) if isinstance(references, str) else tuple(references)
 

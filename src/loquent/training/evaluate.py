@@ -128,9 +128,8 @@ def evaluate_agent(
     choice = acting.kl_of_choice if isinstance(acting, Chooser) else None
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
-    values |= outcomes.unjudged(
-        played, [term.name for term in terms if isinstance(term, Term) and term.fallible]
-    )
+    fallible = [term.name for term in terms if isinstance(term, Term) and term.fallible]
+    values |= outcomes.unjudged(played, [*fallible, *task.spec.failures])
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups

@@ -4,6 +4,7 @@ The prompts are the library's, drawn ids stay as drawn, and a template that rewr
 new segment.
 """
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.models.format.test_format import told
 from tests.models.tokens.test_tokens import episode
 
 TEXTS = ("the film", "why so?", "and the end.")
+SHOWN = (("user", "the film"), ("assistant", "which one?"), ("user", "that one"))
 ANSWERS = ("a fine tale", "it is long", "told twice")
 VARIABLES = {None: {}, True: {"enable_thinking": True, "thinking": True}}
 VARIABLES[False] = dict.fromkeys(VARIABLES[True], False)
@@ -55,10 +57,11 @@ def format_of(name, thinking=None):
 
 def by_the_library(format, tokenizer, thinking, instruction, turns):
     """The ids of a prompt as transformers writes it for the messages."""
-    texts = [turn.text for turn in turns]
+    roles = {"task": "user", "agent": "assistant"}
+    said = [one for turn in turns for one in turn.messages or [(roles[turn.seat], turn.text)]]
     if instruction and not format.takes_system:
-        texts[0] = f"{instruction}\n\n{texts[0]}"
-    messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+        said[0] = ("user", f"{instruction}\n\n{said[0][1]}")
+    messages = [{"role": role, "content": text} for role, text in said]
     if instruction and format.takes_system:
         messages.insert(0, {"role": "system", "content": instruction})
     if format.parts:
@@ -66,7 +69,7 @@ def by_the_library(format, tokenizer, thinking, instruction, turns):
     ids = tokenizer.apply_chat_template(
         messages, add_generation_prompt=True, return_dict=False, **VARIABLES[thinking]
     )
-    assert texts[-1] in tokenizer.decode(ids)
+    assert said[-1][1] in tokenizer.decode(ids)
     return ids
 
 
@@ -101,6 +104,8 @@ def test_prompts_are_the_library_s_and_drawn_ids_are_scored_where_they_stand(nam
                 turns, prompts, answers = [], [], []
                 for text, answer in zip(TEXTS, ANSWERS, strict=True):
                     turns.append(told(text))
+                    if instruction and len(turns) == 1:  # the prompt is a conversation already
+                        turns = [replace(turns[0], messages=SHOWN)]
                     ids, first = format.prompt(instruction, turns, "agent", LENGTH)
                     right = by_the_library(format, tokenizer, thinking, instruction, turns)
                     assert (list(ids), first) == (right, 0)
@@ -138,3 +143,26 @@ def _logprobs(prompt, ids):
         logits = network()(torch.tensor([[*prompt, *ids]])).logits[0].double()
     chosen = torch.tensor(ids)
     return logits[len(prompt) - 1 : -1].log_softmax(-1).gather(1, chosen[:, None])[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("side", "kept"),
+    [("left", (("user", "34"), *SHOWN[1:])), ("right", (("user", "1234"),))],
+)
+def test_messages_that_are_too_long_lose_their_oldest_or_last_ids_and_keep_their_roles(side, kept):
+    format, _ = format_of("keeps")
+    all_messages = (("user", "1234"), *SHOWN[1:])
+    turn = replace(told("all of it"), messages=all_messages)
+    shorter, _ = format.prompt("Be brief.", [replace(turn, messages=kept)], "agent", LENGTH, side)
+    for more in (0, 1):  # a marker more does not fit
+        room = len(shorter) + (more if side == "right" else 0)
+        assert format.prompt("Be brief.", [turn], "agent", room, side) == (shorter, 0)
+
+
+def test_markers_in_messages_are_characters_and_an_answer_does_not_begin_a_cut_prompt():
+    format, _ = format_of("keeps")
+    turn = replace(told("x"), messages=(*SHOWN, ("assistant", "<|im_end|>"), ("user", "no")))
+    ids, _ = format.prompt("", [turn], "agent", LENGTH)
+    assert sum(i in format.end for i in ids) == 5  # one of each message
+    last, _ = format.prompt("", [told("no")], "agent", LENGTH)
+    assert format.prompt("", [turn], "agent", len(last) + 2)[0] == last

@@ -153,10 +153,15 @@ def _fields(messages: Messages, answers: tuple[str, ...], name: str) -> dict[str
     """The fields of messages before an answer; ValueError if there are none."""
     if not messages:
         raise ValueError(f"the field {name!r} has no message before the answer; it must have at least one")
-    lines = [message["content"] for message in messages]
-    if len(messages) > 1:
-        lines = [f"{message['role']}: {line}" for message, line in zip(messages, lines, strict=True)]
-    return {"prompt": _text("\n".join(lines), name), "references": answers, "messages": messages}
+    text = as_text([(message["role"], message["content"]) for message in messages])
+    return {"prompt": _text(text, name), "references": answers, "messages": messages}
+
+
+def as_text(messages: Sequence[tuple[str, str]]) -> str:
+    """Messages (role, content) as one text: the content of one, or a line `role: content` for each."""
+    if len(messages) == 1:
+        return messages[0][1]
+    return "\n".join(f"{role}: {content}" for role, content in messages)
 
 
 def _answer(value: Any, name: str) -> tuple[Messages, str]:

@@ -167,7 +167,7 @@ class Format(ABC):
             messages.append({"role": "user", "content": ""})
         for number, turn in enumerate(turns):
             if turn.seat == seat or turn.text or not number:
-                messages.append({"role": self._role(turn, seat), "content": turn.text})
+                messages += self._messages_of(turn, seat)
         if instruction and self.takes_system:
             return [{"role": "system", "content": instruction}, *messages]
         if instruction:
@@ -263,13 +263,23 @@ class Format(ABC):
             return Fit(newest)
         shortest = self._length(instruction, turns[newest:], seat, slice(None))
         text = self._text_length(instruction, turns[newest:], seat) if observations else 0
+
+        def part(count: int) -> slice:
+            return slice(count) if side == "right" else slice(-count, None)
+
         kept = text + room - shortest
+        if observations and turns[newest].messages:  # with a message its markers are left out
+            kept = bisect_left(
+                range(1, text + 1),
+                True,
+                key=lambda count: self._length(instruction, turns[newest:], seat, part(count)) > room,
+            )
         if kept < 1:
             raise BadModel(
                 f"a prompt may have {room} tokens, and the instruction and markers alone take "
                 f"{shortest - text}; it needs more than that; allow longer prompts or shorten the instruction"
             )
-        return Fit(newest, slice(kept) if side == "right" else slice(-kept, None), max(0, text - kept))
+        return Fit(newest, part(kept), max(0, text - kept))
 
     def write(self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None) -> Written:
         """The row of these turns; of the first turn's text the ids `keep` are written, or all."""
@@ -288,6 +298,10 @@ class Format(ABC):
         """The number of ids before the next answer; `keep` as in `write`."""
         written = Format.write(self, instruction, turns, seat, keep)
         return written.length + len(written.opening)
+
+    def _messages_of(self, turn: Turn, seat: str) -> list[dict[str, Any]]:
+        """The messages of a turn."""
+        return [{"role": self._role(turn, seat), "content": turn.text}]
 
     def _role(self, turn: Turn, seat: str) -> str:
         """The role of a turn's message."""

@@ -152,8 +152,15 @@ class Chat(Format):
         raise NotImplementedError  # the template writes all of a row
 
     def _text_length(self, instruction: str, turns: Sequence[Turn], seat: str) -> int:
-        _, texts, held = self._held("", turns[:1], seat, None)
-        return len(self._encoded(texts[0], held))
+        _, (first,), held = self._held("", turns[:1], seat, None)
+        return sum(len(self._encoded(text, held)) for text in _contents(first))
+
+    def _messages_of(self, turn: Turn, seat: str) -> list[Message]:
+        takes_tools = self._probed.takes_tools
+        return [
+            {"role": "user" if role == TOOL and not takes_tools else role, "content": content}
+            for role, content in turn.messages
+        ] or super()._messages_of(turn, seat)
 
     def _role(self, turn: Turn, seat: str) -> str:
         return TOOL if turn.seat == TOOL != seat and self._probed.takes_tools else super()._role(turn, seat)
@@ -165,9 +172,8 @@ class Chat(Format):
         self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
     ) -> list[_Asked]:
         """The requests before each answer of the seat, and the one after all turns."""
-        first, texts, held = self._held(instruction, turns, seat, keep)
+        first, known, held = self._held(instruction, turns, seat, keep)
         asked = list[_Asked]()
-        known = [Turn(turn.seat, text) for turn, text in zip(turns, texts, strict=True)]
         for number in (*(n for n, turn in enumerate(turns) if turn.seat == seat), len(turns)):
             text = self._conversation(first, known[:number], seat, held)
             before = asked[-1] if asked else None
@@ -195,9 +201,8 @@ class Chat(Format):
 
         They follow the answer as it was drawn, so that a value can stand for what comes.
         """
-        first, texts, held = self._held(instruction, turns, seat, None)
-        texts[last.turn] = ASSISTANT[0]
-        known = [Turn(turn.seat, text) for turn, text in zip(turns, texts, strict=True)]
+        first, known, held = self._held(instruction, turns, seat, None)
+        known[last.turn] = Turn(seat, ASSISTANT[0])
         text = self._conversation(first, known, seat, held)
         drawn, rest = self._drawn(turns[last.turn]), text.rpartition(ASSISTANT[0])[2]
         if drawn and drawn[-1] in self.end:
@@ -216,10 +221,11 @@ class Chat(Format):
         try:
             return self._text_of(_frozen(messages))
         except TemplateRefuses:
-            hidden = [
-                Turn(turn.seat, self._hold(self._encoded(turn.text, held), held) if turn.text else "")
-                for turn in turns
-            ]
+
+            def hide(text: str) -> str:
+                return self._hold(self._encoded(text, held), held) if text else ""
+
+            hidden = [_with_texts(turn, map(hide, _contents(turn))) for turn in turns]
             return self._text_of(_frozen(self.messages(instruction, hidden, seat)))
 
     def _empty(self) -> Message:
@@ -237,17 +243,41 @@ class Chat(Format):
 
     def _held(
         self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None
-    ) -> tuple[str, list[str], list[Ids]]:
-        """The instruction and the texts for the template, and the ids that stand for what it must not read.
+    ) -> tuple[str, list[Turn], list[Ids]]:
+        """The instruction and the turns for the template, and the ids that stand for what it must not read.
 
         These are the strings in them that are markers, and the kept ids of a first text that is cut.
         """
         held: list[Ids] = []
         first = self._guard(scalars(instruction), held, own=False)
-        texts = [self._guard(scalars(turn.text), held, own=turn.seat == seat) for turn in turns]
+
+        def guard(turn: Turn, role: str, text: str) -> str:
+            return self._guard(scalars(text), held, own=turn.seat == seat or role == "assistant")
+
+        known = [
+            _with_texts(turn, (guard(turn, role, text) for role, text in turn.messages or [("", turn.text)]))
+            for turn in turns
+        ]
         if keep is not None and turns:
-            texts[0] = self._hold(self._encoded(texts[0], held)[keep], held)
-        return first, texts, held
+            known[0] = self._cut(known[0], keep, held)
+        return first, known, held
+
+    def _cut(self, turn: Turn, keep: slice, held: list[Ids]) -> Turn:
+        """The turn with the ids `keep` of its text; of its messages, those that keep an id.
+
+        An answer that would be the first message is left out.
+        """
+        encoded = [self._encoded(text, held) for text in _contents(turn)]
+        if not turn.messages:
+            return _with_texts(turn, [self._hold(encoded[0][keep], held)])
+        kept, start = range(sum(map(len, encoded)))[keep], 0
+        messages: list[tuple[str, str]] = []
+        for (role, _), ids in zip(turn.messages, encoded, strict=True):
+            own = ids[max(0, kept.start - start) : max(0, kept.stop - start)]
+            start += len(ids)
+            if own and (messages or role != "assistant"):
+                messages.append((role, self._hold(own, held)))
+        return Turn(turn.seat, "", messages=tuple(messages))
 
     def _guard(self, text: str, held: list[Ids], own: bool) -> str:
         """A text in which marker strings, and what looks like a held place, are held as characters."""
@@ -333,6 +363,20 @@ def _ending(tails: tuple[str, str], added: dict[str, int], eos: str | None) -> t
             f"so a model could not end one; set eos_token on the tokenizer. {ALLOWED}"
         )
     return eos, eos
+
+
+def _contents(turn: Turn) -> list[str]:
+    """The texts of a turn's messages, or its own."""
+    return [content for _, content in turn.messages] or [turn.text]
+
+
+def _with_texts(turn: Turn, texts: Iterable[str]) -> Turn:
+    """A turn of the same seat and roles with other texts, one for each of `_contents`."""
+    found = list(texts)
+    if not turn.messages:
+        return Turn(turn.seat, found[0])
+    roles = (role for role, _ in turn.messages)
+    return Turn(turn.seat, "\n".join(found), messages=tuple(zip(roles, found, strict=True)))
 
 
 def _alternating(messages: Sequence[Message]) -> list[Message]:

@@ -63,16 +63,17 @@ def _occurs(parts: Mapping[str, str], mark: str) -> bool:
 
 def rating(options: JudgeOptions, reply: str) -> float | None:
     """The rating in a reply; None if there is none, or if it is outside the scale."""
-    text = _verdict(reply)
+    text = verdict(reply)
     number = float(text) if NUMBER.fullmatch(text) else math.nan
     return number if options.low <= number <= options.high else None
 
 
 def preference(reply: str) -> float | None:
     """The score of the first answer in a reply to `pair`: 1, 0.5 or 0; None without a verdict."""
-    return WINS.get(_verdict(reply).upper())
+    return WINS.get(verdict(reply).upper())
 
 
-def _verdict(reply: str) -> str:
+def verdict(reply: str) -> str:
+    """What stands in the last double brackets of a reply; the whole reply if it has none."""
     found: list[str] = VERDICT.findall(reply)
     return found[-1] if found else reply.strip()

@@ -3,6 +3,10 @@
 TASKS = {
     "generation": "loquent.tasks.generation.task:Generation",
 }
+AGENTS = {
+    "generation/guest": "loquent.tasks.generation.orders:Guest",
+    "generation/waiter": "loquent.tasks.generation.orders:Waiter",
+}
 ENVIRONMENTS = {
     "loquent/Generation-v0": {"task": "generation"},
 }

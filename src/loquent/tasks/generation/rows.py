@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,19 @@ from loquent.data.sources import COLUMNS, Source, limited, load
 from loquent.data.tables.rows import Rows
 from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting, UnknownName
+from loquent.tasks.generation import orders
+from loquent.tasks.generation.conversation import Conversation, with_script
 from loquent.tasks.generation.corpora import loading
 from loquent.tasks.generation.corpora.dataset import Form, Hub, check_prompt
-from loquent.tasks.generation.corpora.table import CONSTANT, DATASETS, IMDB, IMDB_HUB, NAMES, TEXTS
+from loquent.tasks.generation.corpora.table import (
+    CONSTANT,
+    DATASETS,
+    IMDB,
+    IMDB_HUB,
+    NAMES,
+    ORDERS,
+    TEXTS,
+)
 
 OF_TEXTS = ("columns", "text_field", "label_field", "labels", "prompt_words", "prompt_fraction", "text_words")
 OF_DATASETS = ("prompt", "source_words", "representation", "context")
@@ -28,13 +39,14 @@ CONSTANT_ROWS = 100  # per split
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Conversation):
     """The settings under `task:` for text generation."""
 
     dataset: str = setting(
         TEXTS,
         "the rows: texts of any source (builtin: film reviews), a dataset in its published format (builtin: "
-        "rows of the same form, written here), or one constant prompt without references",
+        "rows of the same form, written here), one constant prompt without references, or the built-in "
+        "orders of a guest",
         choices=NAMES,
     )
     source: str = setting(
@@ -97,21 +109,26 @@ class Options:
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_ranges(self)
         entry = DATASETS.get(self.dataset)
-        read = (*entry.settings, "prompt") if entry else ("prompt",) if self.dataset == CONSTANT else OF_TEXTS
+        own = {CONSTANT: ("prompt",), ORDERS: ()}
+        read = (*entry.settings, "prompt") if entry else own.get(self.dataset, OF_TEXTS)
         for option in fields(self):
             unread = option.name in (*OF_TEXTS, *OF_DATASETS) and option.name not in read
             if unread and getattr(self, option.name) != option.default:
                 raise BadSetting(
                     f"{option.name} = {getattr(self, option.name)!r} is set, but the dataset "
-                    f"{self.dataset!r} does not read it; it reads {', '.join(read)}. Leave {option.name} at "
-                    f"{option.default!r}"
+                    f"{self.dataset!r} does not read it; it reads {', '.join(read) or 'none of these'}. "
+                    f"Leave {option.name} at {option.default!r}"
                 )
         if entry and self.prompt:
             check_prompt(self.prompt, entry.parts)
-        if self.dataset == CONSTANT and self.source != "builtin":
-            raise BadSetting("the dataset 'constant' reads no source; set prompt alone")
+        if self.dataset in own and self.source != "builtin":
+            raise BadSetting(
+                f"the dataset {self.dataset!r} reads no source; leave source at 'builtin', or choose another "
+                "dataset"
+            )
         _ = self.text_source
 
     @property
@@ -171,13 +188,19 @@ def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
         row = found.store.place(single)
         assert row is not None
         found.at(np.array([row], np.uint32)).made(partial(_cut_row, options=options))[0]  # raises
-    return found.made(partial(_cut_row, options=options), options.prompt_words, options.prompt_fraction)
+    return found.made(
+        partial(_cut_row, options=options),
+        options.prompt_words,
+        options.prompt_fraction,
+        *((options.turns,) if options.reads_script else ()),
+    )
 
 
 def _splits(options: Options) -> dict[str, Sequence[Row]]:
     """The rows of all splits, not yet cut and limited; kept for all splits."""
     limit = options.limit if options.dataset == TEXTS and not options.text_words else 0
-    return _loaded(replace(options, limit=limit, max_words=0, horizon="cut"))
+    talk: dict[str, Any] = {field.name: field.default for field in fields(Conversation)}
+    return _loaded(replace(options, limit=limit, max_words=0, horizon="cut", **talk))
 
 
 @content.kept(16)
@@ -185,6 +208,8 @@ def _loaded(options: Options) -> dict[str, Sequence[Row]]:
     if options.dataset == CONSTANT:
         record = Record(prompt=options.prompt, references=())
         return {split: tuple(Row(f"{split}-{i}", record) for i in range(CONSTANT_ROWS)) for split in SPLITS}
+    if options.dataset == ORDERS:
+        return {split: orders.rows(split) for split in SPLITS}
     if options.dataset in DATASETS:
         return dict(loading.load(DATASETS[options.dataset], options.text_source, options.form))
     return load(options.text_source, options.limit)
@@ -220,10 +245,11 @@ def _cut_at(text: str, ends: list[int], words: int) -> tuple[str, str]:
 def _cut_row(row: Row, options: Options) -> Row:
     label = row.fields.get("label")
     if "prompt" in row.fields and "references" in row.fields:
-        prompt, references = row["prompt"], row["references"]
+        own = with_script(row.fields, options)
+        prompt, references = own["prompt"], own["references"]
         return Row(
             row.id,
-            row.fields.with_(
+            own.with_(
                 prompt=prompt, references=references, text="".join((prompt, *references[:1])), label=label
             ),
         )

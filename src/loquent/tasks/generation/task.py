@@ -1,40 +1,52 @@
-"""Text generation: write one continuation of a prompt.
+"""Text generation: write the answer to a prompt, or the answers of a conversation.
 
-Observation  a prompt: the first part of a text, or a prompt from a source of prompts and references.
-Action       the continuation: one answer, any text.
+Observation  a prompt: the first part of a text, a prompt from a source of prompts and references, or the
+             messages of a row; then what the user says next.
+Action       the continuation or the answer, any text; it ends before the first of the texts `stop`.
+Seats        agent answers; user replies to it (`user`); judge says whether the conversation is over
+             (`judge`). Without `user` the later user messages of a row are the replies.
 Reward       none of its own. The terms of a run (a sentiment classifier, a metric, a function) give rewards,
-             at the end or per token.
-Ends         "end" after the answer; "length" where the answer has more than `max_words` words. Both are
-             rules, so nothing is bootstrapped. An answer that a decoder stopped at its horizon ends with
-             "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by the rules above, as in
-             the paper's code.
-Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None).
-             Built in: 24,000 synthetic film reviews; or files, or a dataset of the hub. `dataset` names one
-             of GRUE's datasets (`corpora/`), whose rows have `prompt`, `references` and fields of their own.
+             at the end, per turn or per token.
+Ends         "end" after the answer, or where the user says nothing more; "length" where an answer has more
+             than `max_words` words; in a conversation "out of turns" after `turns` answers, "end text" where
+             `end_text` was said, "judge", and "no reply" where the user's agent failed: nobody learns from
+             such an episode. All are rules, so nothing is bootstrapped. An answer that a decoder stopped at
+             its horizon ends with "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by
+             the rules above, as in the paper's code.
+Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None),
+             and `messages` where the row has them. Built in: 24,000 synthetic film reviews; or files, or a
+             dataset of the hub. `dataset` names one of GRUE's datasets (`corpora/`), whose rows have
+             `prompt`, `references` and fields of their own, or the orders of a guest (`orders.py`).
 Paper        arXiv:2210.01241.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import ClassVar
 
+from loquent.core.agent import before_first
 from loquent.core.seeding import Key
-from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
+from loquent.core.task import (
+    OUT_OF_TURNS,
+    Invalid,
+    Observation,
+    Opening,
+    Outcome,
+    Row,
+    Task,
+    TaskSpec,
+)
 from loquent.core.values import Record
-from loquent.tasks.generation import experts, rows
+from loquent.tasks.generation import experts, judging, rows
+from loquent.tasks.generation.conversation import Line, fill, script
 from loquent.tasks.generation.corpora.table import DATASETS
+from loquent.tasks.generation.state import AGENT, JUDGE, USER, State
 
 PAPER = "arXiv:2210.01241"
-
-
-@dataclass(frozen=True)
-class State:
-    """A prompt, its references, and the answer ("" before it is given)."""
-
-    prompt: str
-    references: tuple[str, ...] = ()
-    answer: str = ""
+END, LENGTH, END_TEXT = "end", "length", "end text"
+NO_REPLY, NO_VERDICT = "no reply", "no verdict"
 
 
 class Generation(Task):
@@ -49,13 +61,20 @@ class Generation(Task):
 
     Options = rows.Options
     options: rows.Options
+    failure_text: ClassVar[str | None] = "\0no reply"
 
     def __init__(self, options: rows.Options | None = None) -> None:
         super().__init__(options)
         entry = DATASETS.get(self.options.dataset)
         self._rows: dict[str, Sequence[Row]] = {}
+        chosen = {USER: self.options.user, JUDGE: self.options.judge}
+        self.seats = {seat: agent for seat, agent in chosen.items() if agent}
+        invalid = {USER: NO_REPLY, JUDGE: NO_VERDICT}
         self.spec = TaskSpec(
             id="generation",
+            instruction=self.options.instruction,
+            invalid=tuple(invalid[seat] for seat in self.seats),
+            failures=(NO_REPLY,) if USER in self.seats else (),
             horizon="cut" if self.options.horizon == "cut" else "end",
             paper=PAPER if entry is None else f"{PAPER}, {entry.paper}",
             licences=("Apache-2.0",) if self.options.source == "builtin" else (),
@@ -73,29 +92,90 @@ class Generation(Task):
             self._rows[split] = rows.rows(self.options, split)
         return self._rows[split]
 
+    def instruction(self, row: Row, seat: str) -> str:
+        """The row's own system message, or `instruction`; for the user's agent `user_instruction`."""
+        own = script(row.fields, self.options)
+        if seat == USER:
+            fields = {**row.fields, "prompt": own.lines[0].text}
+            return fill(self.options.user_instruction, fields)
+        return "" if seat == JUDGE else own.instruction or self.options.instruction
+
     def first(self, row: Row, rng: Key) -> Opening:
         """Show the prompt; there is no randomness."""
-        state = State(row["prompt"], tuple(row.fields.get("references", ())))
-        return Opening(state, _observation(state, row["prompt"]))
+        first, *later = script(row.fields, self.options).lines
+        state = State(first.text, first.references, tuple(later), messages=first.messages)
+        return Opening(state, self._observation(state, first.text))
 
-    def read(self, state: State, text: str) -> str:
-        """Any text is an answer."""
-        return text
+    def read(self, state: State, text: str) -> str | bool | Invalid:
+        """Any text is an answer or a reply; a judge says [[yes]] or [[no]]."""
+        if state.seat == AGENT:
+            return before_first(text, self.options.stop)
+        if state.seat == USER:
+            return Invalid(NO_REPLY, text) if text == self.failure_text else text
+        over = judging.is_over(text)
+        return Invalid(NO_VERDICT, text) if over is None else over
 
-    def play(self, state: State, move: str) -> Outcome:
-        """Store the answer and end the episode."""
-        after = State(state.prompt, state.references, move)
-        too_long = self.options.max_words and len(move.split()) > self.options.max_words
-        return Outcome(after, _observation(after, ""), ended="length" if too_long else "end")
+    def play(self, state: State, move: str | bool | Invalid) -> Outcome:
+        """Store the answer or the reply, and ask who is next."""
+        if state.seat == JUDGE:
+            return self._next(state, state.exchanges[-1][1], JUDGE if move is True else None)
+        if state.seat == USER:
+            if not isinstance(move, str) or not move.strip():
+                return self._next(state, "", NO_REPLY if isinstance(move, Invalid) else END)
+            return self._after_reply(state, Line(move, (), state.references))
+        assert isinstance(move, str)
+        return self._after_answer(replace(state, exchanges=(*state.exchanges, (move, ""))), move)
+
+    def _after_answer(self, state: State, answer: str) -> Outcome:
+        chosen = self.options
+        if chosen.max_words and len(answer.split()) > chosen.max_words:
+            return self._next(state, "", LENGTH)
+        if chosen.turns == 1:
+            return self._next(state, "", END)
+        if chosen.end_text and chosen.end_text in answer:
+            return self._next(state, "", END_TEXT)
+        if len(state.exchanges) == chosen.turns:
+            return self._next(state, "", OUT_OF_TURNS)
+        if USER in self.seats:
+            after = replace(state, seat=USER)
+            return Outcome(after, Observation(answer, _fields(after), seat=USER))
+        if not state.later:
+            return self._next(state, "", END)
+        return self._after_reply(replace(state, later=state.later[1:]), state.later[0])
+
+    def _after_reply(self, state: State, line: Line) -> Outcome:
+        """What the user said, and whether it ends the conversation."""
+        exchanges = (*state.exchanges[:-1], (state.exchanges[-1][0], line.text))
+        after = replace(state, exchanges=exchanges, references=line.references, messages=line.messages)
+        if self.options.end_text and self.options.end_text in line.text:
+            return self._next(after, line.text, END_TEXT)
+        if JUDGE in self.seats:
+            after = replace(after, seat=JUDGE)
+            question = judging.question(after, self.options.judge_rule)
+            return Outcome(after, Observation(question, _fields(after), seat=JUDGE))
+        return self._next(after, line.text)
+
+    def _next(self, state: State, text: str, ended: str | None = None) -> Outcome:
+        """The agent is next, or the episode ended; `text` is what the agent reads."""
+        after = replace(state, seat=AGENT)
+        return Outcome(after, self._observation(after, text), ended=ended)
+
+    def _observation(self, state: State, text: str) -> Observation:
+        messages = state.messages if text else ()
+        return Observation(text, _fields(state), stop=self.options.stop, messages=messages)
 
     def expert(self, state: State) -> str | None:
-        """The first reference."""
-        return experts.reference(state.references)
+        """The first reference of the next answer; None for another seat."""
+        return experts.reference(state.references) if state.seat == AGENT else None
 
     def solution(self, state: State) -> str | None:
         """The first reference."""
         return state.references[0] if state.references else None
 
 
-def _observation(state: State, text: str) -> Observation:
-    return Observation(text, Record(prompt=state.prompt, answer=state.answer))
+def _fields(state: State) -> Record:
+    """What was said before the last answer, one text per line, and this answer; "" once there is a reply."""
+    texts = state.texts
+    waits = bool(state.exchanges) and not state.exchanges[-1][1]
+    before = texts[:-2] if waits else texts
+    return Record(prompt="\n".join(before), answer=state.answer if waits else "")

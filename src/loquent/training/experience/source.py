@@ -103,6 +103,13 @@ class Experience(ABC):
             processes=parallel.size(),
         )
         self.fallible = [term.name for term in parts.terms if isinstance(term, Term) and term.fallible]
+        self.fallible += parts.task.spec.failures
+        if parts.task.spec.failures and parallel.size() > 1:
+            endings = ", ".join(parts.task.spec.failures)
+            raise BadSetting(
+                f"{parts.task.identity} may end an episode by {endings!r}; nobody learns from it, and "
+                f"{parallel.size()} processes would leave out different ones; train in one process"
+            )
         self.games = 0
         self.seconds: dict[str, float] = {}
 

@@ -16,6 +16,7 @@ TEXTS = "texts"  # texts of any source, split into a prompt and its continuation
 IMDB = "imdb"
 IMDB_HUB = Hub("stanfordnlp/imdb", revision="e6281661ce1c48d982bc483cf8a173c1bbeb5d31")
 CONSTANT = "constant"  # one prompt without references, for rewards that read the answer alone
+ORDERS = "orders"  # a guest whose order only questions bring out
 SUMMARIZE, TRANSLATE = "Summarize: {article}", "translate English to German: {source}"
 
 DATASETS: dict[str, Dataset] = {
@@ -106,4 +107,4 @@ DATASETS: dict[str, Dataset] = {
         settings=("context",),
     ),
 }
-NAMES = (TEXTS, IMDB, *DATASETS, CONSTANT)
+NAMES = (TEXTS, IMDB, *DATASETS, CONSTANT, ORDERS)
