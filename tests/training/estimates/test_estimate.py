@@ -393,3 +393,14 @@ tables: [{title: all, cells: [ppo]}]
 """
     )
     return file
+
+
+def test_a_new_model_in_a_suite_keeps_the_settings_of_its_run():
+    from loquent.bench.costs import with_new_model
+
+    base = recipes.load("reviews_base", ["model.width=32", "model.recompute=true"])
+    own = ["model.path=runs/nowhere", "model.autocast=bfloat16", "model.critic=head"]
+    run = recipes.load("reviews_ppo", own)
+    made = with_new_model(run, {"runs/nowhere": base}).model
+    assert (made.path, made.width) == ("", 32)
+    assert (made.autocast, made.recompute, made.critic) == ("bfloat16", False, "head")

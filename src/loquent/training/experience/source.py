@@ -151,7 +151,7 @@ class Experience(ABC):
         if not share:
             return ""
         self._tells_cuts = False
-        answers = " (or their answers)" if getattr(self.algorithm, "cuts_answers", False) else ""
+        answers = " (or their answers)" if self.algorithm.cuts_answers else ""
         return cut_text(
             share,
             f"of the rows to learn from{answers}",
