@@ -38,7 +38,6 @@ IN_VAIN = [
     ("model.critic=network", "supervised", "model.critic = 'network' has no effect: supervised does not use"),
     ("model.critic=network", "grpo", "model.critic = 'network' has no effect: grpo does not use it"),
     ("model.critic=network", "ilql", "model.critic = 'network' has no effect: ilql does not use it"),
-    ("model.dropout=0.3", "ppo", "model.dropout = 0.3 has no effect: ppo does not use it"),
     (
         "model={path: some/model, lora: {rank: 4, dropout: 0.2}}",
         "rloo",

@@ -74,7 +74,7 @@ class OnPolicy(BatchAlgorithm):
 
     scored = True
     reads = ("play",)
-    unused_of_model: ClassVar[tuple[str, ...]] = ("dropout",)
+    unused_of_model: ClassVar[tuple[str, ...]] = ("lora.dropout",)
     per_step: ClassVar[tuple[str, ...]] = ("policy/loss", "gradient/norm")
     """The logged values of gradient steps, which are nan in an update without any."""
 
