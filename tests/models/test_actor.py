@@ -286,3 +286,13 @@ def test_the_pretrained_llama_of_stories260k(beside):
     assert torch.allclose(actor.policy.lm_head(hidden), actor.policy(batch.tokens).logits, atol=1e-5)
     assert values.shape == batch.tokens.shape
     assert actor.context == 512
+
+
+def test_weights_of_networks_that_an_actor_lacks_are_left_out():
+    whole = Actor.build(gpt2(), key=KEY)
+    alone = Actor.build(gpt2(seed=1), critic="none", reference="none", key=KEY)
+    alone.load_state_dict(whole.state_dict())
+    other = alone.policy.state_dict()
+    assert all(tensor.equal(other[name]) for name, tensor in whole.policy.state_dict().items())
+    with pytest.raises(RuntimeError, match="critic"):
+        whole.load_state_dict(alone.state_dict())

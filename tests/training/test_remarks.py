@@ -36,6 +36,13 @@ def remarks(made):
 
 IN_VAIN = [
     ("model.critic=network", "supervised", "model.critic = 'network' has no effect: supervised does not use"),
+    ("model.critic=network", "grpo", "model.critic = 'network' has no effect: grpo does not use it"),
+    ("model.critic=network", "ilql", "model.critic = 'network' has no effect: ilql does not use it"),
+    (
+        "model={path: some/model, lora: {rank: 4, dropout: 0.2}}",
+        "rloo",
+        "model.lora.dropout = 0.2 has no effect: rloo does not use it",
+    ),
     ("model.critic=head", "grpo", "model.critic = 'head' has no effect: grpo does not use it"),
     ("evaluation={method: greedy, temperature: 0.5}", "ppo", "evaluation.temperature = 0.5 has no effect"),
     ("decoding.beams=9", "ppo", "decoding.beams = 9 has no effect: it serves beam search only"),
@@ -63,11 +70,31 @@ def test_a_low_learning_rate_with_adapters_is_named():
         recipe("model={path: some/model, lora: {rank: 4}}", "algorithm.learning_rate=1e-4")
 
 
+def test_a_replaced_setting_gives_no_remarks_on_defaults():
+    made = recipe(kind="grpo")
+    with warnings.catch_warnings(record=True) as shown:
+        again = made.replace("training.updates=3", "training.answers=2")
+    assert not again.remarks
+    assert not shown
+    with pytest.warns(Remark, match="decoding.beams = 9 has no effect"):
+        again.replace("decoding.beams=9")
+
+
+@pytest.mark.parametrize(("kind", "networks"), [("grpo", ["reference"]), ("ilql", []), ("supervised", [])])
+def test_networks_that_an_algorithm_does_not_use_are_not_built(kind, networks):
+    more = ["training.answers=2"] if kind == "grpo" else ["training.teacher=expert"]
+    actor = Trainer(recipe(*more, kind=kind)).actor
+    assert [name for name in ("critic", "reference") if getattr(actor, name) is not None] == networks
+
+
 def test_a_stop_metric_that_is_not_measured_is_refused_at_the_start(tmp_path):
     with pytest.raises(BadSetting, match="the task declares no ending as success"):
         Trainer(recipe("training.stop_metric=success"))
     with pytest.raises(BadSetting, match="'score/nothing' is not measured in evaluation"):
         train(recipe("training.stop_metric=score/nothing"), tmp_path / "run", progress=False)
+    watched = recipe("training.stop_metric=supervised/held_out_loss", kind="ppo")
+    with pytest.raises(BadSetting, match="'supervised/held_out_loss' is not measured in evaluation"):
+        train(watched, tmp_path / "run", progress=False)
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
@@ -84,15 +111,15 @@ def test_early_stopping_and_cut_prompts_are_shown_and_recorded(stopped):
     run, shown = stopped
     lines = run_remarks.read(run.folder)
     assert [line["remark"] for line in lines] == shown
-    cut, early = shown
-    assert "of the rows to learn from are cut to prompts of at most 24 tokens" in cut
+    cut, evaluated, early = shown
+    assert "of the rows to learn from (or their answers) are cut to prompts of at most 24 tokens" in cut
     assert "decoding.truncation_side" in cut
-    assert lines[0]["update"] == 1
     share = run.metrics[0]["rollout/cut_prompts"]
     assert 0 < share <= 1
     assert f"{share:.0%} of the rows" in cut
     assert "early stopping after update 2 of 4: return was" in early
-    assert lines[1]["update"] == 2
+    assert "of the episodes that are evaluated on the split 'validation' are cut to prompts" in evaluated
+    assert [line["update"] for line in lines] == [1, 1, 2]
     assert "the checkpoint of update 1 stays" in early
     page = write_report([run.folder], run.folder / "page.html").read_text()
     assert "early stopping after update 2 of 4" in page
@@ -118,6 +145,29 @@ def test_a_supervised_run_logs_the_held_out_loss(stopped):
     assert ours == pytest.approx(-float(own.double().mean()), rel=1e-5)
     words = Trainer(recipe("decoding.max_new_tokens=8", "model.context=256", task="{kind: wordle}"))
     assert words.experience.held_out_loss()["supervised/held_out_loss"] > 0
+
+
+def test_the_held_out_loss_stops_a_run(tmp_path):
+    """With a learning rate of 0 it never improves after the first evaluation."""
+    made = recipe("training.stop_metric=supervised/held_out_loss", "training.patience=1")
+    with pytest.warns(Remark, match="early stopping after update 2 of 4: supervised/held_out_loss was"):
+        run = train(made.replace("algorithm.learning_rate=0"), tmp_path / "run", progress=False)
+    assert run.evaluation["checkpoint"] == "update-1"
+
+
+@pytest.mark.filterwarnings("ignore:.*of the rows to learn from:loquent.core.settings.Remark")
+def test_prompts_that_only_evaluation_cuts_are_named(tmp_path):
+    made = recipe("evaluation.max_prompt_tokens=5", "model.context=256", kind="ppo")
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always", Remark)
+        run = train(made.replace("rewards={lexicon: 1.0}"), tmp_path / "run", progress=False)
+    texts = [str(each.message) for each in shown if issubclass(each.category, Remark)]
+    cut = [text for text in texts if "cut to prompts" in text]
+    assert len(cut) == 1
+    assert "100% of the episodes that are evaluated on the split 'validation' are cut" in cut[0]
+    assert "raise evaluation.max_prompt_tokens = 5, or lower evaluation.max_new_tokens" in cut[0]
+    assert all(line["rollout/cut_prompts"] == 0 for line in run.metrics)
+    assert {"update": 1, "remark": cut[0]} in run_remarks.read(run.folder)
 
 
 def test_a_remark_is_shown_once_and_kept_once(tmp_path):

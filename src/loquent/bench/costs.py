@@ -13,6 +13,7 @@ from loquent.bench.jobs import Job
 from loquent.errors import LoquentError
 from loquent.training.estimate import estimate
 from loquent.training.recipes import Recipe
+from loquent.training.recipes.building import NEW_MODEL
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def costs(
 def with_new_model(recipe: Recipe, made: dict[str, Recipe]) -> Recipe:
     """The recipe with a new model in place of one that another run of the suite makes and that is not there.
 
+    All weights of a new model learn, so a run with adapters needs less than is estimated.
+
     Args:
         made: the recipes of the suite's runs, by folder.
     """
@@ -73,7 +76,8 @@ def with_new_model(recipe: Recipe, made: dict[str, Recipe]) -> Recipe:
     if model.path not in made or Path(model.path).is_dir():
         return recipe
     source = with_new_model(made[model.path], made).model
-    kept = {name: getattr(model, name) for name in ("critic", "reference", "freeze", "format", "device")}
+    of_the_weights = {*NEW_MODEL, "path", "revision", "lora"}
+    kept = {name: value for name, value in vars(model).items() if name not in of_the_weights}
     return replace(recipe, model=replace(source, **kept))
 
 

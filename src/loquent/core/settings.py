@@ -9,7 +9,7 @@ import dataclasses
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -45,14 +45,14 @@ def indent(message: object) -> str:
 
 
 @contextmanager
-def noting_remarks(note: Callable[[str], None]) -> Iterator[None]:
-    """Inside, each text of a `Remark` is passed to `note`, and is shown once.
+def noting_remarks(note: Callable[[str], None], known: Iterable[str] = ()) -> Iterator[None]:
+    """Inside, each text of a `Remark` that is not `known` is passed to `note`, and is shown once.
 
     A filter of yours that ignores remarks, or makes them errors, comes first.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("always", Remark, append=True)
-        shown, show = set[str](), warnings.showwarning
+        shown, show = set(known), warnings.showwarning
 
         def once(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
             if not issubclass(category, Remark):

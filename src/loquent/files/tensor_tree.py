@@ -13,15 +13,25 @@ TENSOR = "tensor:"  # the prefix of a JSON string that replaces the tensor of a 
 def split(tree: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
     """The tree with the path of each tensor in its place.
 
-    Copies of the tensors on the CPU are added to `tensors`.
+    The tensors are added to `tensors`, on the CPU. One that is there already shares memory with the tree; a
+    copy is made only where two paths would share memory, which no file can hold.
     """
+    return _split(tree, path, tensors, set())
+
+
+def _split(tree: Any, path: str, tensors: dict[str, torch.Tensor], storages: set[int]) -> Any:
     if isinstance(tree, torch.Tensor):
-        tensors[path] = tree.detach().contiguous().cpu().clone()
+        tensor = tree.detach().contiguous().cpu()
+        storage = tensor.untyped_storage()
+        if storage.nbytes() != tensor.nbytes or storage.data_ptr() in storages:
+            tensor = tensor.clone()
+        storages.add(tensor.untyped_storage().data_ptr())
+        tensors[path] = tensor
         return TENSOR + path
     if isinstance(tree, Mapping):
-        return {str(name): split(item, f"{path}/{name}", tensors) for name, item in tree.items()}
+        return {str(name): _split(item, f"{path}/{name}", tensors, storages) for name, item in tree.items()}
     if isinstance(tree, list | tuple):
-        return [split(item, f"{path}/{i}", tensors) for i, item in enumerate(tree)]
+        return [_split(item, f"{path}/{i}", tensors, storages) for i, item in enumerate(tree)]
     return tree
 
 

@@ -271,7 +271,13 @@ class Actor(nn.Module):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
-        """Load the result of `state_dict`."""
+        """Load the result of `state_dict`.
+
+        Weights of a critic or a reference that the actor does not have are left out: runs of before have them
+        for algorithms that use none.
+        """
+        absent = tuple(f"{name}." for name in ("critic", "reference") if getattr(self, name) is None)
+        state_dict = {name: tensor for name, tensor in state_dict.items() if not name.startswith(absent)}
         shared = {name: state_dict[first] for name, first in self._shared().items() if first in state_dict}
         unchanged = self._under_adapters()
         return super().load_state_dict({**unchanged, **shared, **state_dict}, strict=strict, assign=assign)

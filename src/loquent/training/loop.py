@@ -25,8 +25,9 @@ from loquent.files.machine.identity import machine, source_state
 from loquent.files.run_remarks import RunRemarks
 from loquent.rewards.quantities import rewarded
 from loquent.training.evaluate import Evaluation
+from loquent.training.experience.cuts import cuts_of_evaluation
 from loquent.training.keeping import CheckpointKeeper
-from loquent.training.metrics import owners
+from loquent.training.metrics import HELD_OUT, owners
 from loquent.training.trainer import Trainer
 
 SHOWN = ("success", "return")  # the values beside the progress bar
@@ -40,6 +41,7 @@ class TrainingLoop:
         self.trainer, self.keeper, self.folder = trainer, keeper, keeper.folder
         self.recipe, self.settings = trainer.recipe, trainer.settings
         self._keys = logged.table(type(trainer.algorithm))
+        self._evaluated_cuts = ""  # the remark on prompts that evaluation cuts
         self._idle = self.recipe.config.idle(self.settings.updates, self.settings.episodes)
 
     def begin(self) -> None:
@@ -50,10 +52,7 @@ class TrainingLoop:
         """
         trainer = self.trainer
         if not trainer.stopping.is_measured:
-            evaluation = trainer.evaluate(
-                self.settings.evaluate_split, self.settings.evaluate_episodes, self.settings.only
-            )
-            trainer.stopping.check(evaluation.values)
+            self._check_stop_metric()
         identity = {
             "fingerprint": self.recipe.fingerprint,
             **machine(trainer.actor.device),
@@ -65,6 +64,15 @@ class TrainingLoop:
         }
         self.folder.begin(self.recipe.yaml(), identity, trainer.experience.description())
         self.remarks.begin(self.folder.path)
+
+    def _check_stop_metric(self) -> None:
+        """Raise BadSetting if neither the held-out loss nor an evaluation is what early stopping watches."""
+        trainer, settings = self.trainer, self.settings
+        values = trainer.experience.held_out_loss()
+        if settings.stop_metric not in values:
+            evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
+            values |= evaluation.values
+        trainer.stopping.check(values)
 
     def run(self, progress: bool) -> None:
         """Make the remaining updates of the run, until the last one or until early stopping."""
@@ -98,6 +106,7 @@ class TrainingLoop:
         chosen = self.keeper.restore_best()
         trainer = self.trainer
         evaluation = trainer.evaluate(self.settings.final_split, self.settings.final_episodes)
+        self._remark_on_cuts(evaluation)
         content = {
             "checkpoint": chosen.name,
             **evaluation.as_json(),
@@ -155,7 +164,8 @@ class TrainingLoop:
         if settings.evaluate_every and trainer.updates % settings.evaluate_every == 0:
             evaluation, values = self._evaluate()
             logs |= values
-            improved = trainer.stopping.improves(evaluation.values, trainer.updates)
+            held_out = {name: values[name] for name in HELD_OUT if name in values}
+            improved = trainer.stopping.improves(evaluation.values | held_out, trainer.updates)
         logged.check(logs, self._keys)
         self._log(logs, sinks)
         if improved or (settings.checkpoint_every and trainer.updates % settings.checkpoint_every == 0):
@@ -172,8 +182,17 @@ class TrainingLoop:
             logs[f"evaluation/{logged.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]
         logs |= trainer.experience.held_out_loss()
         trainer.experience.seconds["evaluate"] = round(time.perf_counter() - before, 4)
+        self._remark_on_cuts(evaluation)
         self.folder.write_evaluation_episodes(trainer.updates, evaluation.episodes)
         return evaluation, logs
+
+    def _remark_on_cuts(self, evaluation: Evaluation) -> None:
+        """Show once that prompts of an evaluation are cut."""
+        if not self._evaluated_cuts:
+            trainer = self.trainer
+            agent = trainer.algorithm.agent(trainer.actor, True)
+            self._evaluated_cuts = cuts_of_evaluation(agent, evaluation.episodes, evaluation.split)
+            self._remark(self._evaluated_cuts)
 
     def _remark(self, text: str) -> None:
         """Show a remark, which `remarks.jsonl` keeps with the number of the update."""

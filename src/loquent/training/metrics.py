@@ -11,8 +11,10 @@ from loquent.data import outcomes
 from loquent.errors import BadSetting
 from loquent.metrics.making import make
 
+HELD_OUT = ("supervised/held_out_loss", "supervised/held_out_perplexity")  # of learners that imitate
 WATCHED = (
-    "choose `success`, `return`, reward/NAME, score/NAME of the task, or a value of a metric with a direction"
+    "choose `success`, `return`, reward/NAME, score/NAME of the task, a value of a metric with a direction, "
+    f"or in supervised learning {' or '.join(HELD_OUT)}"
 )
 
 
@@ -78,6 +80,8 @@ def higher_is_better(key: str, metrics: Sequence[Metric], weights: Record) -> bo
             what = f"{key!r} cannot be watched: its metric {owner.name} says neither up nor down"
             raise BadSetting(f"{what}; {WATCHED}")
         return up
+    if key in HELD_OUT:
+        return False
     if key in ("return", outcomes.SUCCESS) or key.startswith("score/"):
         return True
     weight = weights.get(key.removeprefix("reward/"), 0.0) if key.startswith("reward/") else 0.0

@@ -156,12 +156,13 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     footprint.mix(language.module, settings.autocast)
     if settings.recompute:
         footprint.recompute(language.module)
-    reference: Any = settings.reference
+    unused = algorithm.unused_of_model  # networks that nothing would read are not built
+    reference: Any = "none" if "reference" in unused else settings.reference
     if reference not in ("copy", "none"):
         reference = load_language(reference, settings.device, settings.dtype)
     made = Actor.build(
         language,
-        critic=settings.critic,
+        critic="none" if "critic" in unused else settings.critic,
         reference=reference,
         format=of_model(settings.format, language.module, language.tokenizer, settings.thinking),
         decoding=recipe.decoding,

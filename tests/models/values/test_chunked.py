@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -97,3 +101,28 @@ def test_a_sum_and_its_gradient_are_those_of_the_whole(bias, step):
     assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(*found))
     assert not torch.allclose(found[0][3], found[1][3] * 1.0001, rtol=1e-12, atol=1e-12)
     assert not found[1][1].requires_grad
+
+
+MANY_CHUNKS = """
+import torch
+from loquent.files.machine.memory import forget_peak, peak_rss, rss
+from loquent.models.values.chunked import chunked
+rows, vocabulary, step = 20 * 55, 152_000, 55  # 33 MB in a chunk
+layer, states = torch.nn.Linear(2, vocabulary, bias=False), torch.ones(rows, 2)
+with torch.no_grad():
+    call = lambda states: chunked(layer, states, step, lambda wide, *rest: (wide.sum(1), wide.amax(1)), 2)
+    call(states[:step])  # the first call of every operation takes more
+    forget_peak()
+    before = rss()
+    call(states)
+    print((peak_rss() - before) / (4 * step * vocabulary))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no peak that can be forgotten")
+def test_the_memory_of_a_chunk_is_used_again():
+    """Small tensors that lie between the memory of chunks would keep it from the next chunk."""
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_CHUNKS], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert float(done.stdout) < 10  # chunks at one time, of 20; it was 19

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import accumulate
 
 import pytest
 
@@ -135,6 +136,76 @@ def test_what_is_saved_for_a_backward_pass_is_counted():
         kept = (x @ weight).exp()
         assert counted.live > saved.peak, "with the weight it is more"
         del kept
+
+
+def test_logits_are_counted_apart_from_other_saved_tensors():
+    from loquent.files.machine.memory import Saved
+
+    states = torch.ones(2, 4, requires_grad=True)
+    output = torch.ones(4, 16, requires_grad=True)
+    with Saved(vocabulary=16) as saved:
+        kept = (states @ output).exp()  # saves states (32 bytes), the output matrix and the logits (128)
+        gradient = (torch.ones(16, 4, requires_grad=True) * 2.0).sin()  # of an output layer: not counted
+        assert (saved.live, saved.logits.live) == (32, 4 * 16 * 4 + 128)
+        (kept.sum() + gradient.sum()).backward()
+        del kept, gradient
+    assert (saved.live, saved.logits.live, saved.logits.peak) == (0, 0, 4 * 16 * 4 + 128)
+
+
+LIVE = {  # the fewest rows of a slice, and the settings
+    "reviews_ppo": (2, ["rewards={lexicon: 1.0}"]),
+    "reviews_grpo": (8, ["rewards={lexicon: 1.0}", "algorithm.beta=0.1"]),
+    "reviews_supervised": (2, ["task.text_words=30", "training.stop_metric="]),
+}
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_the_tensors_of_learning_are_estimated_from_a_few_rows(name, monkeypatch):
+    """The estimate from the fewest rows is within 10% of the peak that torch's own profiler measures.
+
+    The vocabulary is wide for these limits, so logits are formed in chunks.
+    """
+    from torch.profiler import ProfilerActivity, profile
+
+    from loquent.models.score import one_pass
+    from loquent.models.score import tokens as score
+    from loquent.training.estimates import language_models as module
+    from loquent.training.estimates.optimizers import without_steps
+    from loquent.training.estimates.slices import measure
+
+    monkeypatch.setattr(score, "WHOLE", 1 << 14)
+    monkeypatch.setattr(one_pass, "CHUNK", 1 << 13)
+    monkeypatch.setattr(one_pass, "ROWS", 4)
+    rows, more = LIVE[name]
+    small = [
+        "model.layers=2", "model.width=32", "model.heads=2", "model.vocabulary=1500",
+        "model.tokenizer_texts=999", "algorithm.minibatch=16", "training.episodes=16",
+        "decoding.max_new_tokens=16", "metrics={}",
+    ]  # fmt: skip
+    trainer = Trainer(recipes.load(name, [*MODEL, *RUN[:-2], *small, *more]))
+    with without_steps(trainer.algorithm):
+        estimated = module._learning(trainer, measure(trainer, rows, counting=True), 16)
+        measure(trainer, 16, counting=False)
+        batch, _ = trainer.experience.next()
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+            trainer.experience.learn(batch)
+    events = profiled.profiler.kineto_results.events()
+    sizes = [size for _, size in sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")]
+    assert sum(estimated.values()) == pytest.approx(max(accumulate(sizes)), rel=0.1)
+
+
+def test_a_slice_has_chunks_of_logits_as_its_minibatch(monkeypatch):
+    """A minibatch of 32 rows forms its logits in chunks; two rows would not, five do."""
+    from types import SimpleNamespace
+
+    from loquent.training.estimates import language_models as module
+
+    policy = torch.nn.Embedding(152_000, 1)
+    policy.get_input_embeddings = lambda: policy
+    trainer = SimpleNamespace(actor=SimpleNamespace(policy=policy))
+    rows = module._rows_in_chunks(trainer, SimpleNamespace(rows=2, actions=48))
+    assert rows == 5
+    assert 4 * 24 * 152_000 <= module.score.WHOLE < rows * 24 * 152_000
 
 
 def test_dry_run_prints_and_trains_nothing(tmp_path, monkeypatch, capsys):
@@ -322,3 +393,14 @@ tables: [{title: all, cells: [ppo]}]
 """
     )
     return file
+
+
+def test_a_new_model_in_a_suite_keeps_the_settings_of_its_run():
+    from loquent.bench.costs import with_new_model
+
+    base = recipes.load("reviews_base", ["model.width=32", "model.recompute=true"])
+    own = ["model.path=runs/nowhere", "model.autocast=bfloat16", "model.critic=head"]
+    run = recipes.load("reviews_ppo", own)
+    made = with_new_model(run, {"runs/nowhere": base}).model
+    assert (made.path, made.width) == ("", 32)
+    assert (made.autocast, made.recompute, made.critic) == ("bfloat16", False, "head")

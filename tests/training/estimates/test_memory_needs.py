@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 
 import loquent
 from loquent.cli.commands.printing import print_estimate
@@ -41,6 +42,16 @@ def test_the_parts_by_hand(trainer, recipe):
     assert parts["cache"] == 2 * 8 * new * rows * 4
     assert parts["decoding"] == rows * trainer.actor.policy.config.vocab_size * 40
     assert parts["batch"] == recipe.training.episodes * new * 32
+
+
+@pytest.mark.parametrize(("vocabulary", "of_logit"), [(4095, 40), (4096, 20)])
+def test_decoding_of_a_wide_vocabulary_by_hand(vocabulary, of_logit):
+    config = transformers.GPT2Config(vocab_size=vocabulary, n_embd=4, n_layer=3, n_head=2)
+    with torch.device("meta"):
+        policy = transformers.GPT2LMHeadModel(config)
+    policy.to_empty(device="cpu")
+    parts = needs.decoding(policy, rows=5, columns=7, decoders=2)
+    assert parts == {"cache": 2 * 2 * 3 * 4 * 7 * 5 * 4, "decoding": 2 * 5 * vocabulary * of_logit}
 
 
 LOWER = {

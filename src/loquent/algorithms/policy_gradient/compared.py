@@ -88,7 +88,7 @@ class ComparedAnswers(OnPolicy):
     """Base of the learners of the policy alone, by comparing the answers to one row."""
 
     least_answers = 2
-    unused_of_model = ("critic",)
+    unused_of_model = ("critic", "lora.dropout")
     per_step = (
         "policy/loss",
         "policy/entropy",

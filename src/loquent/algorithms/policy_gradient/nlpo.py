@@ -157,7 +157,7 @@ class NLPO(PPO):
         mask = (
             {}
             if self.masking_policy is None
-            else {name: x.detach().clone() for name, x in tensors(self.masking_policy).items()}
+            else {name: x.detach() for name, x in tensors(self.masking_policy).items()}
         )
         return {**super().state_dict(), "synchronised": self.synchronised, "masking_policy": mask}
 

@@ -73,6 +73,7 @@ class OnPolicy(Stepping, BatchAlgorithm):
 
     scored = True
     reads = ("play",)
+    unused_of_model: ClassVar[tuple[str, ...]] = ("lora.dropout",)
     per_step: ClassVar[tuple[str, ...]] = ("policy/loss", "gradient/norm")
     """The logged values of gradient steps, which are nan in an update without any."""
 

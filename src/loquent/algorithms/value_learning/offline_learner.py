@@ -143,6 +143,7 @@ class OfflineLearner(Stepping, BatchAlgorithm):
     """Learns the values of an `Actor`, which it attaches as `values`, and optionally its policy."""
 
     reads = ("data", "expert")
+    unused_of_model = ("critic", "reference")
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         self.config, self.key = config, key

@@ -73,10 +73,13 @@ class Saved:
 
     Args:
         without: data pointers of storages that do not count, such as those of the parameters.
+        vocabulary: `logits` counts the tensors of this many columns. Matrices of this many rows, which are
+            gradients of an output layer, do not count.
     """
 
-    def __init__(self, without: frozenset[int] = frozenset()) -> None:
+    def __init__(self, without: frozenset[int] = frozenset(), vocabulary: int = 0) -> None:
         self.without, self.live, self.peak = without, 0, 0
+        self.vocabulary, self.logits = vocabulary, Saved(without) if vocabulary else self
         self._uses: dict[int, int] = {}
         self._hooks: Any = None
 
@@ -89,16 +92,22 @@ class Saved:
         self._hooks.__exit__(*error)
 
     def _pack(self, tensor: Tensor) -> _SavedTensor:
-        storage = tensor.untyped_storage()
-        pointer, size = storage.data_ptr(), storage.nbytes()
         saved = _SavedTensor(tensor)
+        if not self.vocabulary or self.vocabulary not in tensor.shape:
+            self._count(saved)
+        elif tensor.shape[-1] == self.vocabulary:
+            self.logits._count(saved)
+        return saved
+
+    def _count(self, saved: _SavedTensor) -> None:
+        storage = saved.tensor.untyped_storage()
+        pointer, size = storage.data_ptr(), storage.nbytes()
         if pointer not in self.without:
             if not self._uses.get(pointer):
                 self.live += size
                 self.peak = max(self.peak, self.live)
             self._uses[pointer] = self._uses.get(pointer, 0) + 1
             weakref.finalize(saved, self._release, pointer, size)
-        return saved
 
     @staticmethod
     def _unpack(saved: _SavedTensor) -> Tensor:

@@ -5,7 +5,7 @@ Neither the forward nor the backward pass holds all outputs in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -82,15 +82,16 @@ class _Summed(torch.autograd.Function):
             for part, needed in zip((states, weight, bias), ctx.needs_input_grad, strict=False)
         ]
         by_states, by_weight, by_bias = gradients
-        total, parts = states.new_zeros((), dtype=torch.promote_types(states.dtype, weight.dtype)), []
+        total = states.new_zeros((), dtype=torch.promote_types(states.dtype, weight.dtype))
+        columns = _Columns(len(states))
         for here in _slices(len(states), step) or [slice(0, 0)]:  # without rows the columns are empty
             with torch.enable_grad():
                 wide = F.linear(states[here], weight, bias).detach()
                 wide.requires_grad_(any(gradient is not None for gradient in gradients))
-                first, *columns = function(wide, here)
+                first, *rest = function(wide, here)
                 part = first.sum()
             total += part.detach()
-            parts.append([column.detach() for column in columns])
+            columns.write(rest, here)
             if wide.requires_grad:
                 (by_wide,) = torch.autograd.grad(part, wide)
                 by_wide = by_wide.to(weight.dtype)  # of another type under autocast
@@ -102,10 +103,11 @@ class _Summed(torch.autograd.Function):
                     by_weight.addmm_(by_wide.T, states[here].to(weight.dtype))
                 if by_bias is not None:
                     by_bias += by_wide.sum(0)
+                del by_wide
+            del wide, first, rest, part  # before the next outputs
         ctx.save_for_backward(by_states, by_weight, by_bias)
-        rest = tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
-        ctx.mark_non_differentiable(*rest)
-        return total, *rest
+        ctx.mark_non_differentiable(*columns.whole)
+        return total, *columns.whole
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
@@ -132,11 +134,10 @@ class _Chunked(torch.autograd.Function):
         ctx.save_for_backward(states, weight, bias)
         ctx.step, ctx.function = step, function
         ctx.set_materialize_grads(False)
-        parts = [
-            function(F.linear(states[here], weight, bias), here, (True,) * outputs)
-            for here in _slices(len(states), step)
-        ]
-        return tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
+        columns = _Columns(len(states))
+        for here in _slices(len(states), step):
+            columns.write(function(F.linear(states[here], weight, bias), here, (True,) * outputs), here)
+        return tuple(columns.whole)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -166,7 +167,25 @@ class _Chunked(torch.autograd.Function):
                 by_weight.addmm_(by_wide.T, states[here].to(weight.dtype))
             if by_bias is not None:
                 by_bias += by_wide.sum(0)
+            del wide, columns, pairs, by_wide  # before the next outputs
         return by_states, by_weight, by_bias, None, None, None
+
+
+class _Columns:
+    """Columns that are written some rows at a time, into tensors that are made at the first write.
+
+    A list of their parts would lie between the memory of chunks, which would not be used again then.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.whole: list[Tensor] = []
+
+    def write(self, parts: Sequence[Tensor], here: slice) -> None:
+        """Write the rows `here` of each column, without gradients."""
+        self.whole = self.whole or [part.new_empty(self.rows) for part in parts]
+        for column, part in zip(self.whole, parts, strict=True):
+            column[here] = part.detach()
 
 
 def _slices(rows: int, step: int) -> list[slice]:

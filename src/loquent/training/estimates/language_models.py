@@ -28,6 +28,7 @@ from loquent.training.estimates.slices import (
     timed,
     tree,
     unique,
+    vocabulary_of,
     whole,
 )
 from loquent.training.recipes import Recipe
@@ -120,7 +121,15 @@ def _slices(trainer: Measurable, minibatch: int, episodes: int) -> tuple[Slice, 
     of_run = taken * episodes * trainer.recipe.training.updates / warm.rows
     if taken * minibatch / warm.rows < min(PATIENCE, of_run / SHARE):
         return measure(trainer, minibatch, counting=True), measure(trainer, minibatch, counting=False)
+    chunked = _rows_in_chunks(trainer, warm)
+    if few < chunked <= minibatch:
+        few = whole(chunked, trainer.settings.answers)
     return _counted(trainer, few, minibatch), measure(trainer, few, counting=False)
+
+
+def _rows_in_chunks(trainer: Measurable, measured: Slice) -> int:
+    """The fewest rows whose logits are formed in chunks, as those of larger minibatches are."""
+    return 1 + int(score.WHOLE * measured.rows / (max(1, measured.actions) * vocabulary_of(trainer)))
 
 
 def _counted(trainer: Measurable, few: int, minibatch: int) -> Slice:
@@ -176,16 +185,14 @@ def _learning(trainer: Measurable, measured: Slice, minibatch: int) -> dict[str,
     budget = trainer.recipe.config.token_budget
     tokens = max(measured.tokens, min(minibatch * measured.width, max(budget, measured.width)))
     share = tokens / max(1, measured.tokens)
-    vocabulary = trainer.actor.policy.get_input_embeddings().weight.shape[0]
+    vocabulary = vocabulary_of(trainer)
     logits = vocabulary * measured.actions * share * measured.tokens / max(1, measured.rows * measured.width)
     at_once = logits <= score.WHOLE
-    trunk = max(0, measured.saved - measured.logits_saved) * share
+    chunk = logits if at_once else min(logits, chunk_rows(vocabulary) * vocabulary)
     return {
         "gradients": bytes_of(trainer.algorithm.parameters.values()),
-        "activations": int(trunk + (measured.logits_saved * share if at_once else 0)),
-        "logits": int(
-            (logits if at_once else min(logits, chunk_rows(vocabulary) * vocabulary)) * LOGIT_BYTES
-        ),
+        "activations": int(measured.saved * share),
+        "logits": int(chunk * LOGIT_BYTES + measured.logits_saved * (share if at_once else 1)),
     }
 
 

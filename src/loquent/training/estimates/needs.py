@@ -12,10 +12,12 @@ from typing import Any
 from loquent.core.settings import Remark
 from loquent.errors import NotEnoughMemory, in_words
 from loquent.files.machine import memory
+from loquent.models.decode import sampling
 from loquent.training.estimates.estimate import Measurable
 from loquent.training.recipes.recipe import Recipe
 
 DECODING_BYTES = 40  # for one logit in decoding: float32 logits and masks, cumulative sum in float64, copies
+WIDE_DECODING_BYTES = 20  # of wide vocabularies on a CPU, whose rows are summed by blocks: without these sums
 BATCH_BYTES = 32  # for one token of a batch: its id, log-probabilities and rewards
 CLEARLY = 1.5  # times the free memory
 NEARLY = 0.8
@@ -96,7 +98,9 @@ def decoding(policy: Any, rows: int, columns: int, decoders: int = 1) -> dict[st
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     numbers = decoders * 2 * config.num_hidden_layers * heads * width * columns * rows
     vocabulary = policy.get_input_embeddings().weight.shape[0]
-    return {"cache": numbers * policy.dtype.itemsize, "decoding": rows * vocabulary * DECODING_BYTES}
+    by_blocks = vocabulary >= sampling.WIDE and policy.device.type == "cpu"
+    of_logit = decoders * (WIDE_DECODING_BYTES if by_blocks else DECODING_BYTES)
+    return {"cache": numbers * policy.dtype.itemsize, "decoding": rows * vocabulary * of_logit}
 
 
 def to_lower(recipe: Recipe) -> str:

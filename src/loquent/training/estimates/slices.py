@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from loquent.files.machine.memory import Saved
 from loquent.models.score import tokens as score
-from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.footprint import products
 from loquent.training.estimates.estimate import Measurable
 
@@ -27,9 +26,9 @@ class Slice:
     phases: Mapping[str, float]
     """Seconds of "collect", "score" and "learn"."""
     saved: int
-    """The most bytes saved at one time, in one micro-batch."""
+    """The most bytes saved at one time, in one micro-batch, without logits."""
     logits_saved: int
-    """The bytes that the output layer alone saves."""
+    """The most bytes of logits that are saved at one time, in one micro-batch or in one chunk of it."""
     tokens: int
     """The padded tokens of the largest micro-batch."""
     actions: int
@@ -53,7 +52,7 @@ def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
     parameters = frozenset(
         p.untyped_storage().data_ptr() for network in networks(trainer).values() for p in network.parameters()
     )
-    saved, phases = Saved(parameters), {}
+    saved, phases = Saved(parameters, vocabulary_of(trainer)), {}
     phases["collect"], (batch, _) = timed(experience.next)
     phases["score"] = experience.seconds.get("score", 0.0)
     phases["collect"] -= phases["score"]
@@ -67,7 +66,7 @@ def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
         seconds=sum(phases.values()),
         phases=phases,
         saved=saved.peak,
-        logits_saved=_logits_saved(trainer, batch, parameters) if counting else 0,
+        logits_saved=saved.logits.peak,
         tokens=max(len(indices) * int(batch.real[indices].sum(1).max()) for indices in micro_batches),
         actions=int(batch.is_action.sum()),
         width=batch.tokens.shape[1],
@@ -81,16 +80,9 @@ def whole(episodes: int, answers: int) -> int:
     return -(-episodes // answers) * answers
 
 
-def _logits_saved(trainer: Measurable, batch: TokenBatch, parameters: frozenset[int]) -> int:
-    """The bytes that the output layer alone saves for this batch."""
-    actor = trainer.actor
-    width = actor.policy.get_output_embeddings().weight.shape[1]
-    hidden = torch.zeros(*batch.tokens.shape, width, dtype=actor.policy.dtype, device=actor.device)
-    with Saved(parameters) as saved, products(actor.policy):
-        scores = score.action_scores(actor.policy, batch.to(actor.device), hidden=hidden)
-        size = saved.live
-    del scores
-    return size
+def vocabulary_of(trainer: Measurable) -> int:
+    """The ids of the policy."""
+    return int(trainer.actor.policy.get_input_embeddings().weight.shape[0])
 
 
 def networks(trainer: Measurable) -> dict[str, nn.Module]:

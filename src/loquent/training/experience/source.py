@@ -25,6 +25,7 @@ from loquent.pretrained.footprint import products
 from loquent.rewards import learner
 from loquent.rewards.terms import Term
 from loquent.training.estimates.estimate import Estimate
+from loquent.training.experience.cuts import cut_text
 from loquent.training.recipes import Recipe
 
 BUILT_IN = {
@@ -157,14 +158,13 @@ class Experience(ABC):
         if not share:
             return ""
         self._tells_cuts = False
-        decoding, actor = self.parts.recipe.decoding, self.actor
-        setting = "lower decoding.max_new_tokens, or use a model with a longer context"
-        if decoding.max_prompt_tokens:
-            setting = f"raise decoding.max_prompt_tokens = {decoding.max_prompt_tokens}, or {setting}"
-        return (
-            f"{share:.0%} of the rows to learn from are cut to prompts of at most {actor.room} tokens: they "
-            f"lose their oldest turns, then tokens on the {actor.truncation_side} side "
-            f"(decoding.truncation_side); {setting}"
+        answers = " (or their answers)" if self.algorithm.cuts_answers else ""
+        return cut_text(
+            share,
+            f"of the rows to learn from{answers}",
+            self.actor.room,
+            self.parts.recipe.decoding,
+            "decoding",
         )
 
     def _cut_share(self, logs: Mapping[str, float]) -> float:

@@ -79,14 +79,15 @@ def _without_effect(made: Mapping[str, Any]) -> Iterator[tuple[str, str, str, st
     if training.data:
         yield "training", "priority", "training.data gives the episodes, so no rows are drawn", "data"
     for name in kinds.unused_of_model(made["algorithm"]):
-        if getattr(made["model"], name) != "none":
-            why = f"{made['algorithm']} does not use it; `model.{name}=none` frees its memory"
-            yield "model", name, why, ""
+        if getattr(made["model"], name, "none") != "none":
+            yield "model", name, f"{made['algorithm']} does not use it", ""
 
 
 def _adapters(made: Mapping[str, Any]) -> Iterator[str]:
-    """A hint for adapters with the learning rate of a whole model."""
-    config, rank = made["config"], made["model"].lora.rank
+    """Adapters with the learning rate of a whole model, or with a dropout that the algorithm does not use."""
+    config, rank, dropout = made["config"], made["model"].lora.rank, made["model"].lora.dropout
+    if rank and dropout and "lora.dropout" in kinds.unused_of_model(made["algorithm"]):
+        yield f"model.lora.dropout = {dropout:g} has no effect: {made['algorithm']} does not use it"
     rate = config.learning_rate if isinstance(config, RateSettings) else None
     if rank and rate and rate < LOW_RATE:
         yield (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from loquent.core import registry
 from loquent.core.options import dump, parse, without_transport
-from loquent.core.settings import noting_remarks
+from loquent.core.settings import Remark, noting_remarks
 from loquent.core.values import Record, digest, plain
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import building, kinds
@@ -82,11 +83,18 @@ class Recipe:
         return settings
 
     def replace(self, *overrides: str) -> Recipe:
-        """The same recipe with `key.path=value` overrides."""
+        """The same recipe with `key.path=value` overrides; only their remarks are shown."""
         remarks: list[str] = []
-        with registry.refuse_imports(self.alone), noting_remarks(remarks.append):
+        with registry.refuse_imports(self.alone), noting_remarks(remarks.append, self._remarks_of_defaults()):
             fields = building.settings(override(parse(dump(self.resolved()), self.name), overrides))
         return Recipe(**fields, alone=self.alone, remarks=tuple(dict.fromkeys([*self.remarks, *remarks])))
+
+    def _remarks_of_defaults(self) -> set[str]:
+        """The remarks on the recipe with every default written out, which nobody wrote."""
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always", Remark)
+            building.settings(parse(dump(self.resolved()), self.name))
+        return {str(each.message) for each in shown if issubclass(each.category, Remark)}
 
     def yaml(self) -> str:
         """`resolved` as YAML text, which `show` prints and a run's folder keeps."""
