@@ -5,67 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from loquent.agents.scripted import Random
+from helpers.training.small_runs import recipe_of, results
 from loquent.bench.seeds import train_seeds
 from loquent.cli import main as cli
-from loquent.core import episode, registry
-from loquent.core.algorithm import BatchAlgorithm, Playing, TurnAlgorithm
-from loquent.core.rollout.loop import games, play
+from loquent.core import registry
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
-from loquent.training import identity, recipes
+from loquent.training import identity
 from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
-
-MODEL = (
-    "model={layers: 1, width: 16, heads: 2, context: 512, vocabulary: 260, tokenizer_texts: 50, dropout: 0.1}"
-)
-SMALL = (
-    "decoding={max_new_tokens: 4}",
-    "training={updates: 1, episodes: 6, evaluate_every: 1, evaluate_episodes: 3, final_episodes: 3}",
-)
-CONSTANT = {
-    "sb3/double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
-    "sb3/maskable_double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
-    "filtered_cloning": ("algorithm.top=0.5",),
-}
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """Eight Wordle episodes of a random player."""
-    folder = tmp_path_factory.mktemp("recorded")
-    task = registry.find("task", "wordle")()
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train")[:8]), Random(task), seed=1))
-    return folder
-
-
-def recipe_of(learner, recorded, *more):
-    """A small recipe of a learner, of one update."""
-    algorithm = registry.find("algorithm", learner)
-    groups = issubclass(algorithm, BatchAlgorithm) and algorithm.least_answers > 1
-    answers = ("training.answers=2",) * groups
-    own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
-    if issubclass(algorithm, Playing | TurnAlgorithm):
-        return recipes.load("labels_dqn_masked", [*own, *algorithm.smoke, *SMALL[1:]], profile="smoke")
-    reads = registry.find("algorithm", learner).reads
-    if reads[0] == "data":
-        return recipes.load(
-            "wordle_clone", ["task={kind: wordle}", MODEL, *SMALL, *own, f"training.data={recorded}"]
-        )
-    name = "reviews_ppo" if reads[0] == "play" else "reviews_supervised"
-    plain = (
-        "task.limit=60",
-        "metrics={diversity: {}}",
-        *(["rewards={lexicon: 1.0}"] * (name == "reviews_ppo")),
-    )
-    return recipes.load(name, [MODEL, *SMALL, *plain, *own], profile="smoke")
-
-
-def results(folder):
-    run = load_run(folder)
-    return run.fingerprint, run.metrics, run.evaluation["values"], run.files.episodes.read_bytes()
 
 
 @pytest.mark.sweep("ppo", "supervised", "ilql", "turn_ppo", "sb3/a2c")

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from helpers.training.small_runs import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
@@ -12,7 +13,6 @@ from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from tests.training.test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 LEARNERS = ("ppo", "nlpo", "a2c", "trpo", "grpo", "rloo", "supervised", "ilql")
 MIXED, AGAIN = "model.autocast=bfloat16", "model.recompute=true"

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from helpers.training.small_runs import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 from loquent import pretrained
 from loquent.agents.exact import Exact
 from loquent.cli import main as cli
@@ -21,7 +22,6 @@ from loquent.training.run import load_run
 from loquent.training.start import load_language
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from tests.training.test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 ADAPTERS = "model.lora={rank: 2, alpha: 4}"
 OF_LANGUAGE = [
