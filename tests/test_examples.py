@@ -2,9 +2,7 @@
 
 import importlib
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,26 +10,14 @@ import numpy as np
 import pytest
 
 import loquent
+from helpers import commands
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-OFFLINE = Path(__file__).with_name("helpers") / "offline"
 
 
 def run(name, *words, folder=EXAMPLES.parent):
     """What an example prints."""
-    paths = os.pathsep.join(
-        filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH", ""), str(EXAMPLES.parent / "src")])
-    )
-    line = [sys.executable, str(EXAMPLES / name), *map(str, words)]
-    done = subprocess.run(
-        line,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    done = commands.Command([EXAMPLES / name, *words], folder).ended(300)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     return done.stdout

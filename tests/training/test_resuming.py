@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import commands
 from loquent.core.settings import Remark
 from loquent.errors import AnotherRun, BadCheckpoint
 from loquent.files import tensor_files
@@ -150,12 +151,7 @@ def test_other_held_out_rows_are_another_run(stopped):
     changed = str(load_run(stopped).task().rows("validation")[0].fields["text"])
     texts.write_text(whole.replace(changed, changed + " film plot"))
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "loquent.cli.main", "resume", str(stopped)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = commands.loquent(["resume", stopped], stopped.parent)  # in memory are the rows of before
     finally:
         texts.write_text(whole)
     assert done.returncode == 2
