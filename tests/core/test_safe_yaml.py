@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import loquent
+from helpers.sources import tree
 from loquent.bench import suite
 from loquent.cli.convert import rl4lms
 from loquent.core import safe_yaml
@@ -195,7 +196,7 @@ def test_nothing_else_reads_yaml():
     house = Path(loquent.__file__).parent
     used = {}
     for file in house.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(file)):
             if (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Name)

@@ -33,10 +33,9 @@ def files_of(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_refused_extension_changes_no_file(tmp_path, capsys):
-    folder = tmp_path / "run"
-    run = train(recipe_of("ppo", None), folder, progress=False)
-    state = run.files.checkpoints.all()[-1] / "state.json"
+def test_a_refused_extension_changes_no_file(short_copy, capsys):
+    folder = short_copy.folder
+    state = short_copy.files.checkpoints.all()[-1] / "state.json"
     state.write_text(state.read_text().replace("1", "2", 1))  # a checkpoint that is refused
     before = files_of(folder)
     assert cli.main(["resume", str(folder), "training.updates=3"]) == 2
@@ -44,9 +43,8 @@ def test_a_refused_extension_changes_no_file(tmp_path, capsys):
     assert files_of(folder) == before
 
 
-def test_python_extends_a_run_and_refuses_fewer_updates(tmp_path):
-    recipe = recipe_of("ppo", None)
-    run = train(recipe, tmp_path / "run", progress=False)
+def test_python_extends_a_run_and_refuses_fewer_updates(short_copy):
+    recipe, run = recipe_of("ppo", None), short_copy
     train(recipe.replace("training.updates=2"), run.folder, progress=False, resume=True)
     assert run.recipe.training.updates == len(run.metrics) == 2
     before = run.evaluation
@@ -64,12 +62,6 @@ def test_the_seeds_of_a_folder_keep_their_extension(tmp_path):
     assert cli.main(["resume", str(folder)]) == 0
     assert [len(load_run(folder / f"seed-{n}").metrics) for n in (0, 1)] == [1, 2]
     assert "different numbers of updates: seed-0 1, seed-1 2." in (folder / "table.md").read_text()
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory):
-    """A finished PPO run of one update."""
-    return train(recipe_of("ppo", None), tmp_path_factory.mktemp("short") / "run", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +131,8 @@ def test_a_run_that_stopped_early_is_refused(tmp_path):
     assert run.files.has_ended
 
 
-def test_the_command_extends_a_run_and_shows_it(tmp_path, capsys):
-    folder = tmp_path / "run"
-    train(recipe_of("ppo", None), folder, progress=False)
+def test_the_command_extends_a_run_and_shows_it(short_copy, capsys):
+    folder = short_copy.folder
     assert cli.main(["resume", str(folder), "training.updates=2"]) == 0
     assert len(load_run(folder).metrics) == 2
     capsys.readouterr()
@@ -150,9 +141,8 @@ def test_the_command_extends_a_run_and_shows_it(tmp_path, capsys):
     assert cli.main(["resume", str(folder), "algorithm.clip=0.1"]) == 2
 
 
-def test_a_kill_between_the_two_files_loses_only_the_last_evaluation(tmp_path):
-    folder = tmp_path / "run"
-    run = train(recipe_of("ppo", None), folder, progress=False)
+def test_a_kill_between_the_two_files_loses_only_the_last_evaluation(short_copy):
+    run, folder = short_copy, short_copy.folder
     before = results(folder)
     for file in (run.files.evaluation_file, run.files.episodes):
         file.unlink()  # the first half of `RunFolder.extend`

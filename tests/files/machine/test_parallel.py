@@ -95,6 +95,7 @@ def given(tmp_path_factory):
     return file
 
 
+@pytest.mark.sweep("ilql")
 @pytest.mark.parametrize("kind", ["ilql", "cloning"])
 def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind, given, tmp_path):
     overrides = [f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]
@@ -107,6 +108,7 @@ def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind
     resumes_to_the_bit(two, given, overrides)
 
 
+@pytest.mark.sweep("cloning")
 @pytest.mark.parametrize("kind", ["ilql", "cloning"])
 def test_a_run_of_two_processes_with_dropout_resumes_to_the_bit(kind, given, tmp_path):
     overrides = ["model.dropout=0.1", f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]

@@ -1,11 +1,9 @@
 """The smallest recipe of each learner, and what a run of it gives."""
 
-import pytest
+import math
 
-from loquent.agents.scripted import Random
-from loquent.core import episode, registry
+from loquent.core import registry
 from loquent.core.algorithm import BatchAlgorithm, Playing, TurnAlgorithm
-from loquent.core.rollout.loop import games, play
 from loquent.training import recipes
 from loquent.training.run import load_run
 
@@ -21,15 +19,6 @@ CONSTANT = {
     "sb3/maskable_double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
     "filtered_cloning": ("algorithm.top=0.5",),
 }
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """Eight Wordle episodes of a random player."""
-    folder = tmp_path_factory.mktemp("recorded")
-    task = registry.find("task", "wordle")()
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train")[:8]), Random(task), seed=1))
-    return folder
 
 
 def recipe_of(learner, recorded, *more):
@@ -57,3 +46,8 @@ def recipe_of(learner, recorded, *more):
 def results(folder):
     run = load_run(folder)
     return run.fingerprint, run.metrics, run.evaluation["values"], run.files.episodes.read_bytes()
+
+
+def gains(before, error, after, other):
+    """Whether one mean is above another by more than three standard errors of their difference."""
+    return after - before > 3 * math.hypot(error, other)

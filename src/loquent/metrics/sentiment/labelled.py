@@ -84,7 +84,9 @@ def _labelled_rows(task: str, train: Sequence[Row], *parts: Sequence[Row]) -> Se
     held_out = {same_text(row) for part in parts for row in part}
     rows = [row for row in train if row.fields.get("label") is not None]
     groups = _groups(rows)
-    return sorted(_labelled(row, task, groups[row.id]) for row in rows if same_text(row) not in held_out)
+    return tuple(
+        sorted(_labelled(row, task, groups[row.id]) for row in rows if same_text(row) not in held_out)
+    )
 
 
 def half(rows: Iterable[Labelled], kind: Kind) -> list[Labelled]:
