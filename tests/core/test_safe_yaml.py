@@ -210,3 +210,13 @@ def test_nothing_else_reads_yaml():
     others = {name: found - {"safe_dump"} for name, found in used.items() if name != "safe_yaml.py"}
     assert not any(others.values()), f"{others}: read YAML with loquent.core.safe_yaml"
     assert "parse" in used["safe_yaml.py"]  # it sees the one that does
+
+
+def test_a_tree_that_was_taken_apart_is_whole_when_its_text_is_read_again():
+    text = "a: {b: [1, {c: 2}]}"
+    first = parse(text, "f.yaml")
+    whole = first.bare()
+    first.value["a"].value["b"].value[1].value.pop("c")
+    first.value.pop("a")
+    assert parse(text, "f.yaml").bare() == whole != first.bare()
+    assert parse(text, "g.yaml").value["a"].place == "g.yaml:1"
