@@ -172,7 +172,7 @@ def test_what_is_made_of_rows_is_kept_for_the_same_tuples_and_equal_texts():
     calls, rows = [], tuple("ab")
     made = content.kept_of_rows(1)(lambda *given: calls.append(given) or len(calls))
     assert [made("x", rows), made("".join("x"), rows), made("y", rows)] == [1, 1, 2]
-    assert made("y", tuple(["a", "b"])) == 3  # equal rows may be of a file that was read again
+    assert made("y", ("a", "b")) == 3  # equal rows may be of a file that was read again
     assert made("y", rows) == 4  # one result is kept
     assert [made(list("ab")), made(list("ab"))] == [5, 6]  # what can change is not kept
 

@@ -128,6 +128,7 @@ class Streams:
         monkeypatch.setattr(library, name, watched)
 
 
+@pytest.mark.sweep("sb3/double_dqn", "sb3/maskable_ppo")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_resumed_run_is_the_same_run_leaf_by_leaf(tmp_path, kind, monkeypatch):
     streams = Streams(

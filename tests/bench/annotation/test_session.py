@@ -45,6 +45,7 @@ def test_only_what_was_given_is_played(tmp_path):
     assert {game.row.id for game in one.trainer.algorithm.table.games} == {"abc"}
 
 
+@pytest.mark.sweep("after the log", "a torn checkpoint", "a torn annotation")
 @pytest.mark.parametrize(
     "left",
     [
