@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import loquent
 from helpers import commands
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -72,7 +71,7 @@ def test_custom_parts():
     ]
 
 
-def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
+def test_a_proxy_is_optimised_and_drawn(base_run, tmp_path, monkeypatch):
     """The example with smaller numbers; its real figure is in docs/results."""
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     example = importlib.import_module(Path("over_optimization.py").stem)
@@ -83,8 +82,7 @@ def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
     smaller |= {"RUNS": {"beta 0": 0.0}, "EPISODES": 16}
     for name, value in smaller.items():
         monkeypatch.setattr(example, name, value)
-    base = loquent.train("reviews_base", tmp_path / "base", profile="smoke", progress=False).folder
-    example.main(tmp_path / "out", base)
+    example.main(tmp_path / "out", base_run)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     for course in results["runs"].values():
         assert [point["update"] for point in course["points"]] == [0, 1]

@@ -4,8 +4,11 @@ import ast
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from helpers import trained
 
 HERE = Path(__file__).parent
 HOUSE = HERE.parent / "src" / "loquent"
@@ -77,3 +80,24 @@ def test_an_import_of_a_test_is_found(tmp_path, line):
 def test_a_folder_of_helpers_has_at_most_sixteen_modules():
     counts = Counter(file.parent.name for file in (HERE / "helpers").rglob("*.py"))
     assert {folder: count for folder, count in counts.items() if count > ROOM} == {}
+
+
+@pytest.mark.parametrize("worker", [None, "gw0"])
+def test_what_is_trained_once_is_made_once_for_all_processes(tmp_path, monkeypatch, worker):
+    factories = [SimpleNamespace(getbasetemp=lambda name=name: tmp_path / name) for name in ("one", "two")]
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    if worker:
+        monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
+    attempts = []
+
+    def make(folder):
+        attempts.append(sorted(path.name for path in folder.iterdir()))
+        (folder / "half").touch()
+        if len(attempts) == 1:
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        trained.once(factories[0], "a", make)
+    folders = [trained.once(factory, "a", make) for factory in (*factories, *factories)]
+    assert attempts == [[]] * (2 if worker else 3)
+    assert len(set(folders)) == (1 if worker else 2)

@@ -4,12 +4,11 @@ import shutil
 
 import pytest
 
-from helpers.training.small_runs import recipe_of
+from helpers import trained
 from loquent.agents.scripted import Random
 from loquent.core import episode, registry
 from loquent.core.rollout.loop import games, play
 from loquent.training.run import load_run
-from loquent.training.train import train
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +23,7 @@ def recorded(tmp_path_factory):
 @pytest.fixture(scope="session")
 def short(tmp_path_factory):
     """A finished PPO run of one update, which nobody changes."""
-    return train(recipe_of("ppo", None), tmp_path_factory.mktemp("short") / "run", progress=False)
+    return load_run(trained.once(tmp_path_factory, "short", trained.short) / "run")
 
 
 @pytest.fixture

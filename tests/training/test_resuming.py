@@ -81,8 +81,8 @@ def dying(updates):
             yield
 
 
-@pytest.fixture
-def stopped(base, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def dead(base, tmp_path_factory):
     """A run that died after some updates; its best checkpoint is none of the newest."""
     rising = iter(range(1, 99))
     original = Trainer.evaluate
@@ -92,12 +92,18 @@ def stopped(base, tmp_path, monkeypatch):
         found.values["perplexity"] = float(next(rising))
         return found
 
-    with monkeypatch.context() as patch, dying(STOP_AT):
+    run = tmp_path_factory.mktemp("dead") / "run"
+    with pytest.MonkeyPatch.context() as patch, dying(STOP_AT):
         patch.setattr(Trainer, "evaluate", worse_and_worse)
-        train(recipes.load(base), tmp_path / "run", progress=False)
-    run = tmp_path / "run"
+        train(recipes.load(base), run, progress=False)
     assert [path.name for path in RunFolder(run).checkpoints.all()] == ["update-2", "update-5", "update-6"]
     return run
+
+
+@pytest.fixture
+def stopped(dead, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(dead, tmp_path / "run")
 
 
 def go_on(run, **how):

@@ -29,11 +29,10 @@ SMALL = ["task.limit=200", "training.seed=3"]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(base_run, tmp_path_factory):
     """A base model and a PPO run from it, made by the command."""
     folder = tmp_path_factory.mktemp("runs")
-    base = ["train", "reviews_base", *SMALL, "--profile", "smoke", "--out", str(folder / "base")]
-    assert cli.main(base) == 0
+    shutil.copytree(base_run, folder / "base")
     start = [f"model.path={folder / 'base'}", "training.checkpoint_every=1"]
     assert (
         cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(folder / "ppo")])

@@ -8,12 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from helpers import together
-from loquent.agents.scripted import Random
-from loquent.core import episode
-from loquent.core.rollout.loop import games, play
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
-from loquent.tasks.wordle.task import Wordle
 from loquent.training import checkpoint, recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
@@ -84,14 +80,9 @@ def test_the_backend_is_that_of_the_model_s_device(device, expected, monkeypatch
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("given")
-    task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(
-        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
-    )
-    file = folder / "recipe.yaml"
-    file.write_text(json.dumps({**RECIPE, "training": {**RECIPE["training"], "data": str(folder)}}))
+def given(wordle_games, tmp_path_factory):
+    file = tmp_path_factory.mktemp("given") / "recipe.yaml"
+    file.write_text(json.dumps({**RECIPE, "training": {**RECIPE["training"], "data": str(wordle_games)}}))
     return file
 
 
