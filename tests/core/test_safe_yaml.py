@@ -77,13 +77,13 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_refused_with_its_place(name):
     text, said = HOSTILE[name]
-    before = time.perf_counter()
+    before = time.process_time()
     with pytest.raises(BadSetting) as caught:
         parse(text, "f.yaml")
     assert said in str(caught.value)
     assert str(caught.value).startswith("f.yaml:")
     assert len(str(caught.value)) < 500
-    assert time.perf_counter() - before < 10  # seconds; the bomb took gigabytes, the deep ones Python's stack
+    assert time.process_time() - before < 10  # seconds; the bomb took gigabytes, the deep ones Python's stack
 
 
 @pytest.mark.parametrize(
