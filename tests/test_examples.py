@@ -47,6 +47,7 @@ def test_a_tagger_is_trained():
     assert before < 0.4 < 0.6 < after
 
 
+@pytest.mark.slow
 def test_suggestions_get_better_while_samples_come():
     pytest.importorskip("stable_baselines3")
     first, second = map(

@@ -46,8 +46,9 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 @pytest.mark.sweep("reviews_supervised")
 @pytest.mark.parametrize("name", ["reviews_nlpo", "reviews_supervised"])
 def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path, tmp_path_factory):
-    file = tmp_path_factory.mktemp("texts") / "texts.txt"
-    file.write_text("\n".join(row["text"] for row in reviews()["train"][:300]))
+    file = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    rows = [{"text": row["text"], "label": row["label"]} for row in reviews()["train"][:300]]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     overrides = [
         *MODEL,
         "task.source=path",
