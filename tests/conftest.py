@@ -81,3 +81,19 @@ def beside():
     if not BESIDE.is_dir():
         pytest.skip(f"the folder {BESIDE.name}/ with real data is not beside this checkout")
     return BESIDE
+
+
+@pytest.fixture(scope="session")
+def wordle_games(tmp_path_factory):
+    """The folder of some games of Wordle, shared by all processes of the tests."""
+    from helpers import trained
+
+    return trained.once(tmp_path_factory, "wordle_games", trained.wordle_games)
+
+
+@pytest.fixture(scope="session")
+def base_run(tmp_path_factory):
+    """The folder of a small base model's run, shared by all processes of the tests."""
+    from helpers import trained
+
+    return trained.once(tmp_path_factory, "base", trained.base) / "base"

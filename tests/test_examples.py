@@ -2,36 +2,21 @@
 
 import importlib
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import loquent
+from helpers import commands
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-OFFLINE = Path(__file__).with_name("helpers") / "offline"
 
 
 def run(name, *words, folder=EXAMPLES.parent):
     """What an example prints."""
-    paths = os.pathsep.join(
-        filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH", ""), str(EXAMPLES.parent / "src")])
-    )
-    line = [sys.executable, str(EXAMPLES / name), *map(str, words)]
-    done = subprocess.run(
-        line,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    done = commands.Command([EXAMPLES / name, *words], folder).ended(300)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     return done.stdout
@@ -62,6 +47,7 @@ def test_a_tagger_is_trained():
     assert before < 0.4 < 0.6 < after
 
 
+@pytest.mark.slow
 def test_suggestions_get_better_while_samples_come():
     pytest.importorskip("stable_baselines3")
     first, second = map(
@@ -86,7 +72,7 @@ def test_custom_parts():
     ]
 
 
-def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
+def test_a_proxy_is_optimised_and_drawn(base_run, tmp_path, monkeypatch):
     """The example with smaller numbers; its real figure is in docs/results."""
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     example = importlib.import_module(Path("over_optimization.py").stem)
@@ -97,8 +83,7 @@ def test_a_proxy_is_optimised_and_drawn(tmp_path, monkeypatch):
     smaller |= {"RUNS": {"beta 0": 0.0}, "EPISODES": 16}
     for name, value in smaller.items():
         monkeypatch.setattr(example, name, value)
-    base = loquent.train("reviews_base", tmp_path / "base", profile="smoke", progress=False).folder
-    example.main(tmp_path / "out", base)
+    example.main(tmp_path / "out", base_run)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     for course in results["runs"].values():
         assert [point["update"] for point in course["points"]] == [0, 1]

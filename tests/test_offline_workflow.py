@@ -5,15 +5,13 @@ And evaluations that do not depend on how many games are live.
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
-from loquent.agents.scripted import Random
-from loquent.core import episode, registry
-from loquent.core.rollout.loop import games, play
-from loquent.tasks.wordle.task import Wordle
+from loquent.core import registry
 from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.train import train
@@ -33,13 +31,9 @@ COMMANDS = dict(re.findall(r"^\| `(\w+)` \| `(wordle_.*)` \|$", PAGE, re.MULTILI
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory):
+def clone(wordle_games, tmp_path_factory):
     """Recorded games, and the run of a clone of them."""
-    folder = tmp_path_factory.mktemp("clone")
-    task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(
-        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
-    )
+    folder = shutil.copytree(wordle_games, tmp_path_factory.mktemp("clone"), dirs_exist_ok=True)
     one = recipes.load(
         "wordle_bc",
         [*SMALL, MODEL, "algorithm={kind: cloning, learning_rate: 0.01}", f"training.data={folder}"],

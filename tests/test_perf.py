@@ -98,19 +98,13 @@ METRICS = [
 
 @pytest.mark.sweep(
     "decode-equal",
-    "decode-ragged",
     "ppo-old-way-24",
-    "ppo-t5-modern-loop",
     "full-gpt2-nlpo",
-    "ilql-acting-by-row",
     "ilql-training",
     "steps-tagging",
     "wordle-act",
-    "reading-vector",
-    "asking-act",
     "asking-update",
     "blocks-tower",
-    "blocks-scatter-vector",
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs(perf, name, capsys):

@@ -6,15 +6,13 @@ A limit is raised only in the commit that says why; a room that became lighter g
 """
 
 import ast
-import io
-import tokenize
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 HOUSE, TOOLS = HERE / "src" / "loquent", HERE / "tools"
-SHARE_OF_TESTS = 0.96  # lines of tests for each line of the package and the corpora; 0.95 is the aim
+SHARE_OF_TESTS = 0.95  # lines of tests for each line of the package and the corpora
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
@@ -22,9 +20,9 @@ LIMITS = {
     "algorithms": 4_221,
     "bench": 6_147,
     "cli": 3_691,
-    "core": 3_916,
-    "corpora": 1_552,
-    "data": 4_360,
+    "core": 4_043,
+    "corpora": 1_646,
+    "data": 4_356,
     "door": 343,
     "files": 1_443,
     "metrics": 5_314,
@@ -37,31 +35,26 @@ LIMITS = {
     "tools": 2_555,
     "training": 4_555,
 }
-NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def code_lines(text):
     """The lines of a module that hold code."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     lines = {
-        line
-        for token in tokens
-        if token.type not in NO_CODE
-        for line in range(token.start[0], token.end[0] + 1)
+        number
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.strip() and not line.lstrip().startswith("#")
     }
+    docstrings = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+        if isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ):
+            lines.update(range(node.lineno, node.end_lineno + 1))  # blank lines within a text too
+        elif isinstance(node, WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
             docstring = node.body[0]
-            lines -= set(range(docstring.lineno, docstring.end_lineno + 1))
-    return len(lines)
+            docstrings.update(range(docstring.lineno, docstring.end_lineno + 1))
+    return len(lines - docstrings)
 
 
 def room_of(file):
@@ -109,5 +102,5 @@ def test_every_program_counts_in_one_room():
 
 def test_only_lines_of_code_count():
     docstring = '    """Docs.\n\n    More.\n    """'
-    text = f"import os  # why\n\n\ndef f(\n    x,\n):\n{docstring}\n    return 'a'\n"
-    assert code_lines(text) == 5  # import, three lines of def, return
+    text = f"import os  # why\n\n# more\ndef f(\n    x,\n):\n{docstring}\n    return '''\n\n# a\n'''\n"
+    assert code_lines(text) == 8  # import, three lines of def, four of return

@@ -2,19 +2,18 @@
 
 import gzip
 import json
+import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 import unicodedata
 from base64 import b64encode
-from functools import partial
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from helpers import commands
 from helpers.agents.endpoints import Server, agent, asked, chat, said
 from loquent.agents.http import HttpOptions
 from loquent.cli import main as cli
@@ -242,21 +241,15 @@ def test_ctrl_c_ends_a_run_at_once_and_in_words(serve, tmp_path):
         "--option",
         "agent.model=m",
     ]
-    command = [str(Path(sys.executable).with_name("loquent")), *words, "--episodes", "5"]
-    # a shell's background jobs are started deaf to it
-    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    run = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
-    )
+    run = commands.Command(["loquent", *words, "--episodes", "5"], tmp_path, network=True)
     limit = time.monotonic() + 60
     while len(server.seen) < 5 and time.monotonic() < limit:
         time.sleep(0.02)
     begun = time.monotonic()
-    run.send_signal(signal.SIGINT)
-    out, errors = run.communicate(timeout=60)
+    os.kill(run.process.pid, signal.SIGINT)
+    done = run.ended(60)
     assert time.monotonic() - begun < 6.0
-    assert (run.returncode, errors.strip()) == (130, "loquent: interrupted")
-    assert out == ""
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "loquent: interrupted")
 
 
 def test_ctrl_c_keeps_games_that_have_ended_and_another_address_goes_on(serve, tmp_path, monkeypatch):
@@ -266,24 +259,22 @@ def test_ctrl_c_keeps_games_that_have_ended_and_another_address_goes_on(serve, t
     asked_once = iter(range(20))
     hanging = serve(lambda handler, _: chat(word) if next(asked_once, None) is not None else time.sleep(8))
     words = ["collect", "wordle", "limit=20", "--agent", "http", "agent.model=m", "--episodes", "20", "--out"]
-    command = [str(Path(sys.executable).with_name("loquent")), *words, "cut", f"agent.base_url={hanging.url}"]
-    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    run = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    run = commands.Command(
+        ["loquent", *words, "cut", f"agent.base_url={hanging.url}"], tmp_path, network=True
     )
     limit = time.monotonic() + 60
     while len(hanging.seen) < 25 and time.monotonic() < limit:
         time.sleep(0.02)
     begun = time.monotonic()
-    run.send_signal(signal.SIGINT)
-    errors = run.communicate(timeout=60)[1]
+    os.kill(run.process.pid, signal.SIGINT)
+    done = run.ended(60)
     assert time.monotonic() - begun < 6.0
-    assert run.returncode == 130
-    assert errors.splitlines()[-2:] == [
+    assert done.returncode == 130
+    assert done.stderr.splitlines()[-2:] == [
         "1 of 20 games are finished and stored in cut; the same command continues",
         "loquent: interrupted",
     ]
-    assert "Traceback" not in errors
+    assert "Traceback" not in done.stderr
     assert cli.main([*words, "whole", f"agent.base_url={good.url}"]) == 0
     before = len(good.seen)
     assert cli.main([*words, "cut", f"agent.base_url={good.url}", "agent.retries=9", "agent.timeout=7"]) == 0

@@ -139,7 +139,7 @@ def test_nothing_of_a_float64_run_passes_through_float32(case, recorded, tmp_pat
     assert {tensor.dtype for tensor in actor.values() if tensor.is_floating_point()} == {torch.float64}
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(9)
 @pytest.mark.parametrize(
     ("case", "dtype"),
     [

@@ -164,7 +164,7 @@ def test_an_override_gives_a_setting_this_very_value(value):
     assert root.plain()["a"]["b"] == frozen(value)
 
 
-@pytest.mark.sweep("nlpgym", "quickstart", "ilql-wordle", "imdb-ablations", "ilql-dialogue")
+@pytest.mark.sweep("quickstart", "ilql-wordle", "ilql-dialogue")
 @pytest.mark.parametrize("name", suites.names())
 def test_the_built_in_suites_are_whole(name):
     whole = suites.load(name)

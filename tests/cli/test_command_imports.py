@@ -52,9 +52,9 @@ def test_a_report_loads_no_networks(run_folder, tmp_path):
     assert "reviews_ppo" in page.read_text()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_lists_load_no_networks(kind):
-    assert loaded_by("list", kind).isdisjoint(WITH_NETWORKS)
+def test_lists_load_no_networks():
+    lines = [f"assert main({['list', kind]!r}) == 0\n" for kind in KINDS]
+    assert loaded("".join(["from loquent.cli.main import main\n", *lines])).isdisjoint(WITH_NETWORKS)
 
 
 @pytest.mark.sweep("reviews_ppo")
@@ -74,5 +74,4 @@ def test_help_of_a_name_loads_no_transformers(name):
 
 
 def test_it_can_fail():
-    assert "transformers" in loaded("import loquent, transformers")
     assert "torch" in loaded_by("show", "reviews_ppo")  # an algorithm's settings stand beside its code

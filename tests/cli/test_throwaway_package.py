@@ -194,24 +194,24 @@ def driven(request, package, tmp_path_factory):
     return folder, names, json.loads((folder / "done.json").read_text())
 
 
-@pytest.mark.sweep(3)
-@pytest.mark.parametrize(
-    "command",
-    [
-        "check",
-        "play",
-        "collect",
-        "show",
-        "help",
-        "train",
-        "resume",
-        "evaluate",
-        "score",
-        "list",
-        "report",
-        "gymnasium",
-    ],
+COMMANDS = (
+    "check",
+    "play",
+    "collect",
+    "show",
+    "help",
+    "train",
+    "resume",
+    "evaluate",
+    "score",
+    "list",
+    "report",
+    "gymnasium",
 )
+
+
+@pytest.mark.sweep(*(f"installed names-{command}" for command in COMMANDS))
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_takes_the_names(driven, command):
     _, _, done = driven
     code, out, err = done[command]

@@ -11,7 +11,7 @@ import pytest
 from tools.stress import mutations
 
 
-@pytest.mark.parametrize("count", [800, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [250, pytest.param(4000, marks=pytest.mark.slow)])
 def test_mutated_files_end_in_a_value_or_an_error_of_ours(count, tmp_path):
     folder = mutations.HOUSE.parents[2] / "shared" / "data" / "rl4lms_configs"
     with warnings.catch_warnings():

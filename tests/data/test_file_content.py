@@ -11,6 +11,7 @@ from loquent.cli import main as cli
 from loquent.data import content
 from loquent.files import atomic
 from loquent.metrics.lexical import wordnet
+from loquent.metrics.sentiment.labelled import labelled_rows
 
 WORLDS = {
     "generation": ({"source": "path"}, {"prompt": "{} is", "references": ["fine"]}, "prompt"),
@@ -165,3 +166,19 @@ def test_a_collection_plays_the_rows_of_the_files_as_they_are_now(tmp_path, monk
     assert "crane" not in (tmp_path / "b" / "episodes.jsonl").read_text()
     assert cli.main([*words, "a"]) == 2
     assert "holds another collection: data is" in capsys.readouterr().err
+
+
+def test_what_is_made_of_rows_is_kept_for_the_same_tuples_and_equal_texts():
+    calls, rows = [], tuple("ab")
+    made = content.kept_of_rows(1)(lambda *given: calls.append(given) or len(calls))
+    assert [made("x", rows), made("".join("x"), rows), made("y", rows)] == [1, 1, 2]
+    assert made("y", ("a", "b")) == 3  # equal rows may be of a file that was read again
+    assert made("y", rows) == 4  # one result is kept
+    assert [made(list("ab")), made(list("ab"))] == [5, 6]  # what can change is not kept
+
+
+def test_labelled_rows_are_sorted_once_for_a_task():
+    task = loquent.task("generation", limit=40)
+    first = labelled_rows(task)
+    assert labelled_rows(loquent.task("generation", limit=40)) is first
+    assert labelled_rows(loquent.task("generation", limit=41)) is not first

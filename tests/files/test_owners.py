@@ -4,13 +4,12 @@ error.
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
+from helpers.sources import HOUSE, tree
 from loquent.files import names
 
-HOUSE = Path(__file__).resolve().parents[2] / "src" / "loquent"
 OWNER = "files/names.py"
 RUN_FILES = {
     value for name, value in vars(names).items() if name.isupper() and isinstance(value, str) and "." in value
@@ -23,10 +22,7 @@ FOREIGN = {
 
 
 def sources():
-    return [
-        (str(file.relative_to(HOUSE)), ast.parse(file.read_text(encoding="utf-8")))
-        for file in sorted(HOUSE.rglob("*.py"))
-    ]
+    return [(str(file.relative_to(HOUSE)), tree(file)) for file in sorted(HOUSE.rglob("*.py"))]
 
 
 def run_files_named(tree):

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import runpy
+import signal
 import subprocess
 import sys
 from functools import cache
@@ -35,31 +36,54 @@ def _start():
 
 def loquent(words, folder, *, stdin="", timeout=120, environment=None) -> subprocess.CompletedProcess:
     """Run `loquent WORDS` in `folder`, without a network."""
-    with TemporaryDirectory() as place:
-        files = [Path(place, name) for name in ("stdin", "stdout", "stderr")]
-        files[0].write_text(stdin)
-        child = process(_child, list(words), str(folder), files, {**os.environ, **(environment or {})}, PATH)
-        child.start()
-        child.join(timeout)
-        code = child.exitcode
-        child.kill()
-        child.join()
+    return Command(["loquent", *words], folder, stdin, environment).ended(timeout)
+
+
+class Command:
+    """`loquent WORDS` or `FILE.py WORDS` in `folder`; `ended` gives what it printed."""
+
+    def __init__(self, words, folder, stdin="", environment=None, *, network=False):
+        self.words, self.place = words, TemporaryDirectory()
+        self.files = [Path(self.place.name, name) for name in ("stdin", "stdout", "stderr")]
+        self.files[0].write_text(stdin)
+        words, environment = list(map(str, words)), {**os.environ, **(environment or {})}
+        self.process = process(_child, words, str(folder), self.files, network, environment, PATH)
+        self.process.start()
+
+    def ended(self, timeout=120):
+        """Wait for the end."""
+        self.process.join(timeout)
+        code = self.process.exitcode
+        self.process.kill()
+        self.process.join()
         if code is None:
-            raise subprocess.TimeoutExpired(["loquent", *words], timeout)
-        return subprocess.CompletedProcess(words, code, files[1].read_text(), files[2].read_text())
+            raise subprocess.TimeoutExpired(self.words, timeout)
+        texts = [file.read_text() for file in self.files[1:]]
+        self.place.cleanup()
+        return subprocess.CompletedProcess(self.words, code, *texts)
 
 
-def _child(words, folder, files, environment, path):
-    sys.path[:] = path
+def _child(words, folder, files, network, environment, path):
+    for number, file in enumerate(files):
+        with file.open("rb" if number == 0 else "ab") as opened:
+            os.dup2(opened.fileno(), number)
+    sys.stdin = os.fdopen(0, closefd=False)
+    if not network:
+        runpy.run_path(str(OFFLINE / "sitecustomize.py"))
+    run(words, folder, environment, path)
+
+
+def run(words, folder, environment, path):
+    """Run a command in this process, which its words, environment and path then belong to."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs do not hear it
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    for number, path in enumerate(files):
-        with path.open("rb" if number == 0 else "ab") as file:
-            os.dup2(file.fileno(), number)
-    sys.stdin = os.fdopen(0, closefd=False)
-    sys.argv = ["loquent", *words]
-    runpy.run_path(str(OFFLINE / "sitecustomize.py"))
+    sys.argv, sys.path[:] = words, path
+    if words[0] != "loquent":
+        sys.path.insert(0, str(Path(words[0]).parent))
+        runpy.run_path(words[0], run_name="__main__")
+        return
     from loquent.cli import main as cli
 
     sys.exit(cli.main())

@@ -29,6 +29,18 @@ def loquent(*words, point=None, count=0, settings=None):
     return code
 
 
+def again_and_again(file, run, moments):
+    """Train a recipe's file to its end, killed at each moment (a point and the number of its call)."""
+    words = ("train", str(file), "--out", str(run))
+    for place, (point, call) in enumerate(moments):
+        code = loquent(*words, point=point, count=call)
+        assert code == -9, f"kill {place} ({point}, call {call}) ended with {code}: it was not killed there"
+        if (run / "config.yaml").exists():
+            words = ("resume", str(run))
+    assert loquent(*words) == 0
+    assert not list((run / "checkpoints").glob(".*")), "nothing is left of what was being written"
+
+
 class Wholes(dict):
     """What `make(kind)` gives for each kind, made when it is first asked for."""
 

@@ -114,6 +114,24 @@ def goes_on(trainer, state, updates=2):
     return {"logs": json.loads(json.dumps(json_files.finite(logs))), "state": copy.deepcopy(trainer.state())}
 
 
+def idle(trainer, state, paths, changed, updates=2):
+    """The paths for which a run goes on from `changed(state, path)` as from the state."""
+    right = goes_on(trainer, state, updates)
+    assert same(right, goes_on(trainer, state, updates)) is None, "nothing changed, nothing seen"
+    return [path for path in paths if same(right, goes_on(trainer, changed(state, path), updates)) is None]
+
+
+def stale(trainer, state, fresh, paths, updates=2):
+    """The paths whose leaf could stay as it was in a fresh state."""
+    return idle(trainer, state, paths, lambda whole, path: put(whole, path, at(fresh, path)), updates)
+
+
+def moved(state, fresh, paths=None):
+    """The paths of leaves that are in a fresh state too, with another value."""
+    every = leaves(state) if paths is None else paths
+    return [path for path in every if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
+
+
 def is_in(tree, path):
     try:
         at(tree, path)

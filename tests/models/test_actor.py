@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from helpers.models.format_cases import said, told
 from helpers.models.tokenizers_for_tests import byte_level, sentence_piece
 from loquent import pretrained
 from loquent.core.episode import Episode
@@ -16,7 +17,6 @@ from loquent.models.actor import Actor
 from loquent.models.format.names import Ilql, Plain
 from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import LanguageModel
-from tests.models.format.test_format import said, told
 
 KEY = Key(3)
 KINDS = pytest.mark.parametrize("kind", ["gpt2", "llama", "bare"])

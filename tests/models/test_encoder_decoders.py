@@ -173,6 +173,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("support", KINDS)
 @EVERY
 def test_log_probabilities_agree_with_sampling(kind, support):

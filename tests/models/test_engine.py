@@ -57,6 +57,9 @@ def parts(*arguments, **options):
     return model.module, of_model("plain", model.module, model.tokenizer)
 
 
+@pytest.mark.sweep(
+    "ours-gpt2-float64", "ours-t5-float32", "ours-gpt2-bfloat16", f"{PLAIN}:PlainLoop-llama-float32"
+)
 @pytest.mark.parametrize(
     ("name", "shape", "dtype"),
     [

@@ -116,6 +116,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
 """
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("value", "at_10", "ticks"),
     [

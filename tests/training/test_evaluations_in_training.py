@@ -58,7 +58,7 @@ def test_a_recipe_of_reinforcement_learning_evaluates_often_enough_for_the_watch
     assert training.evaluate_every <= training.updates // (FEWEST - 1)
 
 
-@pytest.mark.sweep("grue-cpu", "nlpgym-cpu", "quickstart-cpu", "ilql-wordle-cpu")
+@pytest.mark.sweep("nlpgym-cpu", "quickstart-cpu")
 @pytest.mark.parametrize(
     ("name", "profile"),
     [(name, profile) for name in suites.names() for profile in suites.load(name).profiles],

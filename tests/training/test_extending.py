@@ -5,67 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from loquent.agents.scripted import Random
+from helpers.training.small_runs import recipe_of, results
 from loquent.bench.seeds import train_seeds
 from loquent.cli import main as cli
-from loquent.core import episode, registry
-from loquent.core.algorithm import BatchAlgorithm, Playing, TurnAlgorithm
-from loquent.core.rollout.loop import games, play
+from loquent.core import registry
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
-from loquent.training import identity, recipes
+from loquent.training import identity
 from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
-
-MODEL = (
-    "model={layers: 1, width: 16, heads: 2, context: 512, vocabulary: 260, tokenizer_texts: 50, dropout: 0.1}"
-)
-SMALL = (
-    "decoding={max_new_tokens: 4}",
-    "training={updates: 1, episodes: 6, evaluate_every: 1, evaluate_episodes: 3, final_episodes: 3}",
-)
-CONSTANT = {
-    "sb3/double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
-    "sb3/maskable_double_dqn": ("algorithm.explore_first=0.1", "algorithm.explore_last=0.1"),
-    "filtered_cloning": ("algorithm.top=0.5",),
-}
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """Eight Wordle episodes of a random player."""
-    folder = tmp_path_factory.mktemp("recorded")
-    task = registry.find("task", "wordle")()
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train")[:8]), Random(task), seed=1))
-    return folder
-
-
-def recipe_of(learner, recorded, *more):
-    """A small recipe of a learner, of one update."""
-    algorithm = registry.find("algorithm", learner)
-    groups = issubclass(algorithm, BatchAlgorithm) and algorithm.least_answers > 1
-    answers = ("training.answers=2",) * groups
-    own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
-    if issubclass(algorithm, Playing | TurnAlgorithm):
-        return recipes.load("labels_dqn_masked", [*own, *algorithm.smoke, *SMALL[1:]], profile="smoke")
-    reads = registry.find("algorithm", learner).reads
-    if reads[0] == "data":
-        return recipes.load(
-            "wordle_clone", ["task={kind: wordle}", MODEL, *SMALL, *own, f"training.data={recorded}"]
-        )
-    name = "reviews_ppo" if reads[0] == "play" else "reviews_supervised"
-    plain = (
-        "task.limit=60",
-        "metrics={diversity: {}}",
-        *(["rewards={lexicon: 1.0}"] * (name == "reviews_ppo")),
-    )
-    return recipes.load(name, [MODEL, *SMALL, *plain, *own], profile="smoke")
-
-
-def results(folder):
-    run = load_run(folder)
-    return run.fingerprint, run.metrics, run.evaluation["values"], run.files.episodes.read_bytes()
 
 
 @pytest.mark.sweep("ppo", "supervised", "ilql", "turn_ppo", "sb3/a2c")
@@ -84,10 +33,9 @@ def files_of(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_a_refused_extension_changes_no_file(tmp_path, capsys):
-    folder = tmp_path / "run"
-    run = train(recipe_of("ppo", None), folder, progress=False)
-    state = run.files.checkpoints.all()[-1] / "state.json"
+def test_a_refused_extension_changes_no_file(short_copy, capsys):
+    folder = short_copy.folder
+    state = short_copy.files.checkpoints.all()[-1] / "state.json"
     state.write_text(state.read_text().replace("1", "2", 1))  # a checkpoint that is refused
     before = files_of(folder)
     assert cli.main(["resume", str(folder), "training.updates=3"]) == 2
@@ -95,9 +43,8 @@ def test_a_refused_extension_changes_no_file(tmp_path, capsys):
     assert files_of(folder) == before
 
 
-def test_python_extends_a_run_and_refuses_fewer_updates(tmp_path):
-    recipe = recipe_of("ppo", None)
-    run = train(recipe, tmp_path / "run", progress=False)
+def test_python_extends_a_run_and_refuses_fewer_updates(short_copy):
+    recipe, run = recipe_of("ppo", None), short_copy
     train(recipe.replace("training.updates=2"), run.folder, progress=False, resume=True)
     assert run.recipe.training.updates == len(run.metrics) == 2
     before = run.evaluation
@@ -115,12 +62,6 @@ def test_the_seeds_of_a_folder_keep_their_extension(tmp_path):
     assert cli.main(["resume", str(folder)]) == 0
     assert [len(load_run(folder / f"seed-{n}").metrics) for n in (0, 1)] == [1, 2]
     assert "different numbers of updates: seed-0 1, seed-1 2." in (folder / "table.md").read_text()
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory):
-    """A finished PPO run of one update."""
-    return train(recipe_of("ppo", None), tmp_path_factory.mktemp("short") / "run", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +131,8 @@ def test_a_run_that_stopped_early_is_refused(tmp_path):
     assert run.files.has_ended
 
 
-def test_the_command_extends_a_run_and_shows_it(tmp_path, capsys):
-    folder = tmp_path / "run"
-    train(recipe_of("ppo", None), folder, progress=False)
+def test_the_command_extends_a_run_and_shows_it(short_copy, capsys):
+    folder = short_copy.folder
     assert cli.main(["resume", str(folder), "training.updates=2"]) == 0
     assert len(load_run(folder).metrics) == 2
     capsys.readouterr()
@@ -201,9 +141,8 @@ def test_the_command_extends_a_run_and_shows_it(tmp_path, capsys):
     assert cli.main(["resume", str(folder), "algorithm.clip=0.1"]) == 2
 
 
-def test_a_kill_between_the_two_files_loses_only_the_last_evaluation(tmp_path):
-    folder = tmp_path / "run"
-    run = train(recipe_of("ppo", None), folder, progress=False)
+def test_a_kill_between_the_two_files_loses_only_the_last_evaluation(short_copy):
+    run, folder = short_copy, short_copy.folder
     before = results(folder)
     for file in (run.files.evaluation_file, run.files.episodes):
         file.unlink()  # the first half of `RunFolder.extend`

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from helpers.training.small_runs import recipe_of, results
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
@@ -12,7 +13,6 @@ from loquent.training.extending import extended
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from tests.training.test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 LEARNERS = ("ppo", "nlpo", "a2c", "trpo", "grpo", "rloo", "supervised", "ilql")
 MIXED, AGAIN = "model.autocast=bfloat16", "model.recompute=true"
@@ -24,7 +24,7 @@ def learned(trainer):
 
 @pytest.mark.sweep("ppo", "grpo", "supervised")
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_recomputed_activations_give_the_same_update(learner, recorded):  # noqa: F811
+def test_recomputed_activations_give_the_same_update(learner, recorded):
     rate = () if learner == "trpo" else ("algorithm.learning_rate=0.001",)
     rate = (*rate, "model.dropout=0")  # with dropout, layers that are computed again draw other units
     first, second = (Trainer(recipe_of(learner, recorded, *rate, *more)) for more in ((), (AGAIN,)))
@@ -68,7 +68,7 @@ def test_a_network_without_such_layers_is_refused():
 
 @pytest.mark.sweep("ppo", "grpo", "supervised")
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_products_are_in_bfloat16_and_the_ratio_is_near_1(learner, recorded):  # noqa: F811
+def test_products_are_in_bfloat16_and_the_ratio_is_near_1(learner, recorded):
     trainer = Trainer(recipe_of(learner, recorded, MIXED))
     policy = trainer.actor.policy
     assert policy.dtype == torch.float32
@@ -84,9 +84,8 @@ def test_products_are_in_bfloat16_and_the_ratio_is_near_1(learner, recorded):  #
         assert logs["policy/ratio_error"] < 2e-2  # spec A5
 
 
-def test_a_reference_by_path_has_the_same_type_of_products(tmp_path):
-    run = train(recipe_of("ppo", None), tmp_path / "run", progress=False)
-    paths = (f"model.path={run.folder}", f"model.reference={run.folder}")
+def test_a_reference_by_path_has_the_same_type_of_products(short):
+    paths = (f"model.path={short.folder}", f"model.reference={short.folder}")
     trainer = Trainer(recipe_of("ppo", None, MIXED, *paths))
     assert trainer.actor.reference is not trainer.actor.policy
     assert trainer.update()["kl/reference"] == 0.0

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from helpers.training.small_runs import recipe_of, results
 from loquent import pretrained
 from loquent.agents.exact import Exact
 from loquent.cli import main as cli
@@ -21,7 +22,6 @@ from loquent.training.run import load_run
 from loquent.training.start import load_language
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from tests.training.test_extending import recipe_of, recorded, results  # noqa: F401  # a fixture of that module
 
 ADAPTERS = "model.lora={rank: 2, alpha: 4}"
 OF_LANGUAGE = [
@@ -47,7 +47,7 @@ def base(tmp_path_factory):
     return folder
 
 
-def adapted(learner, recorded, base, *more):  # noqa: F811
+def adapted(learner, recorded, base, *more):
     return recipe_of(learner, recorded, f"model.path={base}", ADAPTERS, "training.checkpoint_every=1", *more)
 
 
@@ -57,7 +57,7 @@ def test_all_learners_of_language_models_are_here():
 
 
 @pytest.mark.parametrize("learner", OF_LANGUAGE)
-def test_only_adapters_and_heads_learn_and_are_kept(learner, recorded, base):  # noqa: F811
+def test_only_adapters_and_heads_learn_and_are_kept(learner, recorded, base):
     trainer = Trainer(adapted(learner, recorded, base))
     policy = trainer.actor.policy
     under = lora.base_tensors(policy)
@@ -105,7 +105,7 @@ def test_the_reference_the_critic_and_the_mask_share_the_weights_of_the_policy(b
 
 @pytest.mark.sweep("ppo", "supervised")
 @pytest.mark.parametrize("learner", ["ppo", "nlpo", "trpo", "grpo", "supervised", "ilql"])
-def test_a_resumed_run_equals_an_unbroken_one_and_both_load(learner, recorded, base, tmp_path):  # noqa: F811
+def test_a_resumed_run_equals_an_unbroken_one_and_both_load(learner, recorded, base, tmp_path):
     recipe = adapted(learner, recorded, base)
     run = train(recipe, tmp_path / "run", progress=False)
     train(extended(run, ["training.updates=3"]), run.folder, progress=False, resume=True)
@@ -177,7 +177,7 @@ def test_transformers_loads_an_exported_adapter_as_the_command_says(run, tmp_pat
     assert torch.allclose(logits(merged), logits(learned.module), atol=1e-5)
 
 
-def test_a_run_from_an_adapted_one_learns_all_weights_or_asks_for_a_merged_model(run, recorded, base):  # noqa: F811
+def test_a_run_from_an_adapted_one_learns_all_weights_or_asks_for_a_merged_model(run, recorded, base):
     trainer = Trainer(recipe_of("ppo", recorded, f"model.path={run.folder}"))
     assert not lora.is_adapted(trainer.actor.policy)
     learned = pretrained.load(policies.policy_folder(run.folder), device="cpu").module
@@ -231,7 +231,7 @@ def test_wrong_settings_are_named(override, message, base):
         Trainer(adapted("ppo", None, base, override))
 
 
-def test_values_with_adapters_of_their_own_are_refused(recorded, base):  # noqa: F811
+def test_values_with_adapters_of_their_own_are_refused(recorded, base):
     more = ("algorithm.backbones=lora", "algorithm.awac_weight=0")
     with pytest.raises(BadSetting, match="the policy has adapters already"):
         Trainer(adapted("ilql", recorded, base, *more))

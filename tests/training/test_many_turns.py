@@ -3,10 +3,9 @@
 Minutes; run with --slow.
 """
 
-import math
-
 import pytest
 
+from helpers.training.small_runs import gains
 from loquent.tasks.wordle.experts import random
 from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
@@ -42,8 +41,3 @@ def test_ppo_and_nlpo_gain_three_standard_errors_on_a_clone(tmp_path):
             learned["values"]["return"],
             learned["errors"]["return"],
         ), learned
-
-
-def gains(before, error, after, other):
-    """Whether one mean is above another by more than three standard errors of their difference."""
-    return after - before > 3 * math.hypot(error, other)

@@ -6,18 +6,17 @@ not depend on when.
 """
 
 import json
-import random
 
 import pytest
 import torch
 
 from helpers import killed
 from helpers.states import difference
+from helpers.training import killed_runs
 from loquent import pretrained
 from loquent.core.seeding import Key, borrowed
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
-from tests.training.test_kill_and_resume import WORDS
 
 CAP = 1.0
 SMALL = {
@@ -36,8 +35,7 @@ SMALL = {
 def recipe(tmp_path):
     from transformers import Gemma2Config, Gemma2ForCausalLM
 
-    draw = random.Random(5)
-    texts = [" ".join(draw.choices(WORDS, k=12)) for _ in range(80)]
+    texts = killed_runs.texts()
     (tmp_path / "texts.txt").write_text("\n".join(texts))
     tokenizer = pretrained.build(
         texts, vocabulary=300, layers=1, width=16, heads=2, context=128, key=Key(0), device="cpu"

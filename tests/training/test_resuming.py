@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import commands
 from loquent.core.settings import Remark
 from loquent.errors import AnotherRun, BadCheckpoint
 from loquent.files import tensor_files
@@ -80,8 +81,8 @@ def dying(updates):
             yield
 
 
-@pytest.fixture
-def stopped(base, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def dead(base, tmp_path_factory):
     """A run that died after some updates; its best checkpoint is none of the newest."""
     rising = iter(range(1, 99))
     original = Trainer.evaluate
@@ -91,12 +92,18 @@ def stopped(base, tmp_path, monkeypatch):
         found.values["perplexity"] = float(next(rising))
         return found
 
-    with monkeypatch.context() as patch, dying(STOP_AT):
+    run = tmp_path_factory.mktemp("dead") / "run"
+    with pytest.MonkeyPatch.context() as patch, dying(STOP_AT):
         patch.setattr(Trainer, "evaluate", worse_and_worse)
-        train(recipes.load(base), tmp_path / "run", progress=False)
-    run = tmp_path / "run"
+        train(recipes.load(base), run, progress=False)
     assert [path.name for path in RunFolder(run).checkpoints.all()] == ["update-2", "update-5", "update-6"]
     return run
+
+
+@pytest.fixture
+def stopped(dead, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(dead, tmp_path / "run")
 
 
 def go_on(run, **how):
@@ -150,12 +157,7 @@ def test_other_held_out_rows_are_another_run(stopped):
     changed = str(load_run(stopped).task().rows("validation")[0].fields["text"])
     texts.write_text(whole.replace(changed, changed + " film plot"))
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "loquent.cli.main", "resume", str(stopped)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = commands.loquent(["resume", stopped], stopped.parent)  # in memory are the rows of before
     finally:
         texts.write_text(whole)
     assert done.returncode == 2

@@ -5,12 +5,12 @@ Minutes; run with --slow.
 
 import pytest
 
+from helpers.training.small_runs import gains
 from loquent.core.agent import make
 from loquent.training import recipes
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.start import make_task
 from loquent.training.train import train
-from tests.training.test_many_turns import gains
 
 EPISODES = 500
 

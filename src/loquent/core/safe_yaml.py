@@ -9,6 +9,7 @@ Only the tags of plain values are accepted, and everything that can grow has a b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,12 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
         BadSetting: the text is not YAML, has an unknown tag, has a key that is repeated or is not a text, or
             exceeds a bound of this module.
     """
+    return _parse(text, file, numbered).of("")  # a copy: whoever reads a tree takes it apart
+
+
+@lru_cache(128)
+def _parse(text: str, file: str, numbered: bool) -> Node:
+    """The tree of a text; the runs of a suite read the same recipes again and again."""
     builder = _Builder(file, numbered)
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise builder.error(

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, wraps
@@ -79,6 +80,30 @@ def kept(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result
             return cached(of(options), options, *arguments)
 
         call.__dict__["cache_clear"] = cached.cache_clear
+        return call
+
+    return decorate
+
+
+def kept_of_rows(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """A cache for a function of tuples of rows, by identity: the same tuples, not equal ones, are a hit.
+
+    Texts among its arguments must be equal. Nothing is kept for rows that are no tuple: files may change.
+    """
+
+    def decorate(make: Callable[..., Result]) -> Callable[..., Result]:
+        results: deque[tuple[tuple[Any, ...], Result]] = deque(maxlen=maxsize)
+
+        @wraps(make)
+        def call(*given: Any) -> Result:
+            for before, result in tuple(results):
+                if all(a is b or (isinstance(a, str) and a == b) for a, b in zip(before, given, strict=True)):
+                    return result
+            result = make(*given)
+            if all(isinstance(each, tuple | str) for each in given):
+                results.append((given, result))
+            return result
+
         return call
 
     return decorate

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record, digest, frozen, plain
+from loquent.data import content
 from loquent.data.tables.rows import Rows
 from loquent.errors import BadCheckpoint, LoquentError, require
 from loquent.files import saved_state
@@ -222,7 +223,7 @@ class Sampler:
         rows = self._base
         if isinstance(rows, Rows):
             return {"count": len(rows), "digest": rows.digest}
-        return {"count": len(rows), "digest": digest(tuple((row.id, row.fields) for row in rows), 16)}
+        return {"count": len(rows), "digest": _digest(rows)}
 
     def _next(self) -> Row:
         if self.place >= self.size:
@@ -237,6 +238,11 @@ class Sampler:
         uniform = self.key.child("draw", self.drawn).generator().random()
         self.drawn += 1
         return self.pool.draw(uniform, scale)
+
+
+@content.kept_of_rows(4)
+def _digest(rows: Sequence[Row]) -> str:
+    return digest(tuple((row.id, row.fields) for row in rows), 16)
 
 
 def evaluation_seed(seed: int) -> int:

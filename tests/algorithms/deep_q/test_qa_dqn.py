@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from helpers import killed
-from helpers.states import at, difference, goes_on, is_in, leaves, put, same, without
+from helpers.states import difference, idle, leaves, moved, same, stale, without
 from loquent.algorithms.deep_q.settings import DQNSettings
 from loquent.core.agent import make
 from loquent.core.live import Live
@@ -241,16 +241,11 @@ def whole(tmp_path_factory):
 def test_a_run_killed_at_several_moments_is_the_same_run(whole, tmp_path):
     file, right = whole
     draw = random.Random("qa_dqn")
-    run, words = tmp_path / "run", ("train", str(file), "--out", str(tmp_path / "run"))
     moments = [
         (name, draw.randint(1, often)) for name, often in draw.sample(sorted(MOMENTS.items()), len(MOMENTS))
     ]
-    for moment, call in moments:
-        assert killed.loquent(*words, point=moment, count=call) == -9, (moment, call)
-        if (run / "config.yaml").exists():
-            words = ("resume", str(run))
-    assert killed.loquent(*words) == 0
-    assert difference(right, run) is None
+    killed.again_and_again(file, tmp_path / "run", moments)
+    assert difference(right, tmp_path / "run") is None
 
 
 def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
@@ -258,19 +253,16 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
     trainer = Trainer(recipes.load(file))
     fresh = copy.deepcopy(trainer.state())
     state = checkpoint.load(RunFolder(right).checkpoints.all()[0])
-    expected = goes_on(trainer, state, 1)
-    assert same(expected, goes_on(trainer, state, 1)) is None
     # of networks and moments, which others test, the first tensor
     many = [("actor",), ("algorithm", "optimizer"), ("algorithm", "target")]
     every = leaves(state)
     first = [next(path for path in every if path[: len(name)] == name) for name in many]
     paths = [path for path in every if path in first or not any(path[: len(name)] == name for name in many)]
     assert len(paths) > 30
-    assert [path for path in paths if same(expected, goes_on(trainer, without(state, path), 1)) is None] == []
-    moved = [path for path in paths if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
-    assert {("algorithm", "counters", "rounds"), ("algorithm", "counters", "learned")} <= set(moved)
-    stale = (put(state, path, at(fresh, path)) for path in moved)
-    assert [same(expected, goes_on(trainer, each, 1)) for each in stale].count(None) == 0
+    assert idle(trainer, state, paths, without, 1) == []
+    changed = moved(state, fresh, paths)
+    assert {("algorithm", "counters", "rounds"), ("algorithm", "counters", "learned")} <= set(changed)
+    assert stale(trainer, state, fresh, changed, 1) == []
 
 
 OTHERS = [

@@ -236,12 +236,8 @@ def test_a_killed_run_is_the_same_run(tmp_path):
     )
     file = str(tmp_path / "dqn.yaml")
     assert killed.loquent("train", file, "--out", str(tmp_path / "whole")) == 0
-    words = ("train", file, "--out", str(tmp_path / "run"))
-    for moment in ("in_table", "in_backward", "in_tensors"):
-        assert killed.loquent(*words, point=moment, count=2) == -9
-        if (tmp_path / "run" / "config.yaml").exists():
-            words = ("resume", str(tmp_path / "run"))
-    assert killed.loquent(*words) == 0
+    moments = [(moment, 2) for moment in ("in_table", "in_backward", "in_tensors")]
+    killed.again_and_again(file, tmp_path / "run", moments)
     assert difference(tmp_path / "whole", tmp_path / "run") is None
 
 

@@ -9,39 +9,14 @@ import math
 import pytest
 import torch
 
+from helpers.algorithms.every_learner import OFFLINE, ON_POLICY, learner, recorded
 from helpers.algorithms.letters import TASK, one_update, parameters, ratio_error, same, scored, through_json
 from helpers.algorithms.tiny_models import PAIRS, SHAPES, actor
-from loquent.agents.scripted import Expert, Random
 from loquent.algorithms.policy_gradient.on_policy import divergence
 from loquent.core import registry
 from loquent.core.algorithm import BatchAlgorithm, TurnAlgorithm
 from loquent.core.rollout.loop import games, play
-from loquent.core.seeding import Key
-from loquent.models.tokens.batch import token_batch
 from loquent.training.recipes.sections import ModelSettings
-
-STEPS = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2}
-ON_POLICY = {
-    "ppo": STEPS,
-    "nlpo": {**STEPS, "top_p": 0.7, "mu": 2},
-    "a2c": {"learning_rate": 3e-3},
-    "trpo": {"learning_rate": 3e-3, "critic_epochs": 1, "critic_minibatch": 6, "conjugate_steps": 4},
-    "grpo": STEPS,
-    "rloo": STEPS,
-}
-ONE_PASS = {"learning_rate": 3e-3, "minibatch": 6}
-OFFLINE = {
-    "supervised": ONE_PASS,
-    "cloning": ONE_PASS,
-    "filtered_cloning": {**ONE_PASS, "top": 0.5},
-    "decision_transformer": ONE_PASS,
-    "monte_carlo": STEPS,
-    "ilql": {**STEPS, "awac_beta": 0.5, "cql_weight": 0.1},
-    "cql": STEPS,
-    "psi": STEPS,
-    "ilql_utterance": {**STEPS, "best_of": 2},
-    "chai": {**STEPS, "candidates": 2, "best_of": 2},
-}
 
 
 def test_no_learner_and_no_architecture_is_missing():
@@ -57,11 +32,6 @@ def test_no_learner_and_no_architecture_is_missing():
     assert {"t5", "bart", "gpt2", "llama", "qwen"} == set(SHAPES)
     new_models = set(ModelSettings.__dataclass_fields__["shape"].metadata["choices"])
     assert new_models <= set(SHAPES), "an architecture of new models is not in this suite"
-
-
-def learner(name, model):
-    kind = registry.find("algorithm", name)
-    return kind(kind.Config(**{**ON_POLICY, **OFFLINE}[name]), model, key=Key(5))
 
 
 def continued(name, shape, state, more):
@@ -108,16 +78,6 @@ def test_every_on_policy_learner_on_every_model(name, shape):
         one_update(algorithm, model, number, count=12)
 
     assert same(continued(name, shape, state, more), parameters(model)), "resumed to the bit"
-
-
-def recorded(model):
-    """Random games and the expert's, as a batch for learners from recorded episodes."""
-    rows = TASK.rows("train")[:12]
-    played = [
-        *play(TASK, games(rows), Random(TASK), seed=1),
-        *play(TASK, games(rows), Expert(TASK), seed=2),
-    ]
-    return token_batch(played, model.format, TASK.spec.rewards, max_length=32)
 
 
 @pytest.mark.sweep(4)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from helpers.algorithms.groups_of_trl import CASES
 from helpers.algorithms.letters import language
 from loquent.core.seeding import Key
 from loquent.models.actor import Actor
@@ -14,7 +15,6 @@ from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained import LanguageModel
-from tests.algorithms.policy_gradient.test_compared import CASES
 
 # perf/references/trl_first_step.py writes it
 TRL = json.loads((Path(__file__).parent / "trl_first_step.json").read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from helpers.algorithms.every_learner import OFFLINE, learner, recorded
 from helpers.algorithms.letters import actor as causal
 from helpers.algorithms.letters import one_update, parameters, ratio_error, scored
 from helpers.algorithms.tiny_models import PAIRS, actor
@@ -11,7 +12,6 @@ from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
 from loquent.pretrained import hidden
-from tests.algorithms.policy_gradient.test_every_model import OFFLINE, learner, recorded
 
 
 def counting(encoder, read):

@@ -45,6 +45,7 @@ def three_updates(kind, config, seed):
     return made, parameters(model), algorithm
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     "nothing", [{"top_p": 1.0}, {"top_p": 1.0, "top_k": 9}, {"top_p": 0.5, "min_keep": 9}]

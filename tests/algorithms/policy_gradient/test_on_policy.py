@@ -56,6 +56,7 @@ def made(name, model, **more):
     return kind(kind.Config(**{**settings, **more}), model, key=Key(5))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("decoding", DECODINGS)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a5_the_ratio_is_one_and_the_kl_zero_before_the_first_step(name, decoding):

@@ -151,12 +151,7 @@ def test_a_run_killed_at_several_moments_is_the_same_run(tmp_path):
     file = str(write(tmp_path, training=training, network={"dropout": 0.1, "skip": 0.1}))
     right, run = tmp_path / "right", tmp_path / "run"
     assert killed.loquent("train", file, "--out", str(right)) == 0
-    words = ("train", file, "--out", str(run))
     draw = random.Random("qa_a2c")
     moments = draw.sample(sorted(MOMENTS.items()), len(MOMENTS))
-    for moment, often in moments:
-        assert killed.loquent(*words, point=moment, count=draw.randint(1, often)) == -9, moment
-        if (run / "config.yaml").exists():
-            words = ("resume", str(run))
-    assert killed.loquent(*words) == 0
+    killed.again_and_again(file, run, [(moment, draw.randint(1, often)) for moment, often in moments])
     assert difference(right, run) is None

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from helpers import killed, small_encoder
-from helpers.states import at, difference, goes_on, is_in, leaves, put, same, without
+from helpers.states import difference, idle, leaves, moved, stale, without
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint, recipes
 from loquent.training.trainer import Trainer
@@ -77,13 +77,8 @@ def test_a_run_killed_at_eight_moments_is_the_same_run(whole, tmp_path):
         (name, draw.randint(1, max(1, often * 3 // 2)))
         for name, often in draw.sample(sorted(MOMENTS.items()), len(MOMENTS))
     ]
-    run, words = tmp_path / "run", ("train", str(file), "--out", str(tmp_path / "run"))
-    for moment, call in [*moments, ("at_the_end", 1)]:
-        assert killed.loquent(*words, point=moment, count=call) == -9, (moment, call)
-        if (run / "config.yaml").exists():
-            words = ("resume", str(run))
-    assert killed.loquent(*words) == 0
-    assert difference(right, run) is None
+    killed.again_and_again(file, tmp_path / "run", [*moments, ("at_the_end", 1)])
+    assert difference(right, tmp_path / "run") is None
 
 
 def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
@@ -91,15 +86,12 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole):
     trainer = Trainer(recipes.load(file))
     fresh = copy.deepcopy(trainer.state())
     state = checkpoint.load(RunFolder(right).checkpoints.all()[0])
-    expected = goes_on(trainer, state)
-    assert same(expected, goes_on(trainer, state)) is None
     paths = leaves(state)
     assert len(paths) > 30
-    assert [path for path in paths if same(expected, goes_on(trainer, without(state, path))) is None] == []
-    moved = [path for path in paths if is_in(fresh, path) and same(at(state, path), at(fresh, path))]
-    assert {("counters", "updates"), ("experience", "games"), ("algorithm", "updates")} <= set(moved)
-    stale = (put(state, path, at(fresh, path)) for path in moved)
-    assert [same(expected, goes_on(trainer, each)) for each in stale].count(None) == 0
+    assert idle(trainer, state, paths, without) == []
+    changed = moved(state, fresh)
+    assert {("counters", "updates"), ("experience", "games"), ("algorithm", "updates")} <= set(changed)
+    assert stale(trainer, state, fresh, changed) == []
 
 
 def test_a_run_with_a_frozen_encoder_is_resumed_to_the_bit(tmp_path):
@@ -107,7 +99,5 @@ def test_a_run_with_a_frozen_encoder_is_resumed_to_the_bit(tmp_path):
     file = tmp_path / "turns.yaml"
     file.write_text(json.dumps({**RUN, "algorithm": {**RUN["algorithm"], "features": encoder}}))
     assert killed.loquent("train", str(file), "--out", str(tmp_path / "whole")) == 0
-    words = ("train", str(file), "--out", str(tmp_path / "run"))
-    assert killed.loquent(*words, point="in_update", count=17) == -9
-    assert killed.loquent("resume", str(tmp_path / "run")) == 0
+    killed.again_and_again(file, tmp_path / "run", [("in_update", 17)])
     assert difference(tmp_path / "whole", tmp_path / "run") is None

@@ -6,10 +6,10 @@ import warnings
 
 import pytest
 
+from helpers.bench.annotation import annotated, begun, state, written
 from loquent.bench.annotation.session import Session
 from loquent.errors import LoquentError
 from loquent.files import manifest
-from tests.bench.annotation.test_session import annotated, begun, state, written
 
 
 @pytest.fixture(scope="module")

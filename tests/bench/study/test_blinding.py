@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from helpers.bench.study_runs import run
 from loquent.bench.study import sheets
 from loquent.cli import main as cli
-from tests.bench.study.test_filled_sheets import run
 
 
 def cells(folder, name="sheet-1.csv", column="answer"):

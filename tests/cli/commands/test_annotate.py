@@ -3,20 +3,13 @@
 And with an oracle.
 """
 
-import fcntl
 import json
-import os
-import pty
 import re
-import select
 import signal
-import subprocess
-import sys
-import termios
-import time
 
 import pytest
 
+from helpers.terminal import Terminal
 from loquent.cli import main as cli
 from loquent.core.options import dump
 from loquent.files.run_folder import RunFolder
@@ -49,74 +42,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def in_terminal():
-    """Make the standard input the process's own terminal, so that Ctrl-C at it is heard."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-class Terminal:
-    """The command in a terminal of its own."""
-
-    def __init__(self, folder, *more):
-        self.mine, theirs = pty.openpty()
-        line = [
-            sys.executable,
-            "-m",
-            "loquent.cli.main",
-            "annotate",
-            "mine.yaml",
-            "--samples",
-            "samples.jsonl",
-            "--out",
-            "session",
-            *more,
-        ]
-        places = os.pathsep.join(place for place in sys.path if place)
-        environment = {**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            line,
-            cwd=folder,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=in_terminal,
-        )
-        os.close(theirs)
-        self.seen = ""
-
-    def until(self, pattern, seconds=120):
-        """Read until a pattern comes; returns all that was shown since the last one."""
-        end = time.monotonic() + seconds
-        while not re.search(pattern, self.seen):
-            if time.monotonic() > end:
-                raise AssertionError(f"{pattern!r} did not come; seen: {self.seen!r}")
-            if select.select([self.mine], [], [], 0.2)[0]:
-                try:
-                    self.seen += os.read(self.mine, 65_536).decode()
-                except OSError:  # the other end has gone
-                    break
-        found, self.seen = self.seen, ""
-        assert re.search(pattern, found), found
-        return found
-
-    def type(self, text):
-        os.write(self.mine, text.encode())
-
-    def left(self):
-        """Wait for the end; the exit code."""
-        code = self.process.wait(60)
-        os.close(self.mine)
-        return code
+LINE = ("annotate", "mine.yaml", "--samples", "samples.jsonl", "--out", "session")
 
 
 def correct(terminal, id):
     """Correct every letter of a sample."""
     for place, label in enumerate(GOLD[id], 1):
-        terminal.type(f"{place} {label}\n")
-        terminal.until(r"> $")
+        terminal.type(f"{place} {label}\n", r"> $")
 
 
 def kept(folder):
@@ -124,7 +56,7 @@ def kept(folder):
 
 
 def test_a_session_at_a_terminal(folder):
-    one = Terminal(folder)
+    one = Terminal(folder, *LINE)
     assert re.search(r"sample 1 of 3 \(s1\)(.|\n)*1  a  (other|vowel)", one.until(r"> $"))
     for wrong, answer in (
         ("x", "neither"),
@@ -133,39 +65,34 @@ def test_a_session_at_a_terminal(folder):
         ("\x1b[A", "did you mean vowel"),  # the line before comes back
         ("?", "other vowel"),
     ):
-        one.type(wrong + "\n")
-        assert answer in one.until(r"> $")
+        assert answer in one.type(wrong + "\n", r"> $")
     correct(one, "s1")
-    one.type("\n")
-    assert "1/3" in one.until(r"sample 2 of 3(.|\n)*> $")
+    assert "1/3" in one.type("\n", r"sample 2 of 3(.|\n)*> $")
     assert [line["given"] for line in kept(folder)] == [GOLD["s1"]]
     correct(one, "s2")
-    one.type("\x03")  # Ctrl-C, behind corrections that have not been taken
-    assert "2 are left" in one.until("interrupted")
+    # Ctrl-C, behind corrections that have not been taken
+    assert "2 are left" in one.type("\x03", "interrupted")
     assert one.left() == 130
     assert [line["id"] for line in kept(folder)] == ["s1"]
 
-    two = Terminal(folder)
+    two = Terminal(folder, *LINE)
     shown = two.until(r"> $")
     assert "sample 2 of 3 (s2)" in shown
     assert re.findall(r"\d  \w  (\w+)", shown) == GOLD["s2"]  # the corrections are still there
-    two.type("\n")
-    two.until(r"sample 3 of 3(.|\n)*> $")
+    two.type("\n", r"sample 3 of 3(.|\n)*> $")
     two.process.kill()  # no goodbye at all
     assert two.left() == -signal.SIGKILL
     assert [line["given"] for line in kept(folder)] == [GOLD["s1"], GOLD["s2"]]
 
-    three = Terminal(folder)
+    three = Terminal(folder, *LINE)
     three.until(r"sample 3 of 3 \(s3\)(.|\n)*> $")
-    three.type("\x04")  # the end of the input
-    three.until("1 are left")
+    three.type("\x04", "1 are left")  # the end of the input
     assert three.left() == 0
 
-    four = Terminal(folder, "--json")
+    four = Terminal(folder, *LINE, "--json")
     four.until(r"> $")
     correct(four, "s3")
-    four.type("\n")
-    told = json.loads(four.until(r"\{.*\}\s*$").strip().splitlines()[-1])
+    told = json.loads(four.type("\n", r"\{.*\}\s*$").strip().splitlines()[-1])
     assert four.left() == 0
     assert (told["samples"], told["left"], told["decisions"]) == (3, 0, 8)
     assert [line["given"] for line in kept(folder)] == list(GOLD.values())

@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from helpers import commands
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.training.datasets import journal
@@ -95,7 +96,7 @@ def test_json_is_the_last_line_and_says_what_was_made(folder, capsys):
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_killed_and_called_again_it_makes_the_same_file(folder, processes, command):
+def test_killed_and_called_again_it_makes_the_same_file(folder, processes, loquent):
     line = [
         word.replace(":Count", ":Slow") if word.startswith("counting:Count") and "er" not in word else word
         for word in LINE
@@ -103,25 +104,17 @@ def test_killed_and_called_again_it_makes_the_same_file(folder, processes, comma
     whole = folder / "whole"
     assert cli.main([*line, "--out", str(whole)]) == 0
     out = folder / "killed"
-    first = subprocess.Popen(
-        command(*line, "--out", str(out), "--processes", processes), cwd=folder, stderr=subprocess.DEVNULL
-    )
+    first = commands.Command(["loquent", *line, "--out", out, "--processes", processes], folder)
     limit = time.monotonic() + 60
     while not list(out.glob("shards/*.jsonl")) and time.monotonic() < limit:
         time.sleep(0.005)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    first.process.kill()
+    first.ended()
     assert not (out / "episodes.jsonl").exists(), "the kill came too late to show anything"
     kept = {path: path.stat().st_mtime_ns for path in out.glob("shards/*.jsonl")}
     assert kept
     (out / "shards" / "000002.99999.partial").write_text('{"torn')
-    again = subprocess.run(
-        command(*line, "--out", str(out), "--processes", processes),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    again = loquent(*line, "--out", str(out), "--processes", processes)
     assert again.returncode == 0, again.stderr
     assert (out / "episodes.jsonl").read_bytes() == (whole / "episodes.jsonl").read_bytes()
 

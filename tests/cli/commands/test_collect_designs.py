@@ -4,13 +4,12 @@ And what does not fit is told.
 """
 
 import json
-import signal
-import subprocess
 import sys
 import time
 
 import pytest
 
+from helpers import commands
 from loquent.cli import main as cli
 from loquent.core import episode
 
@@ -81,8 +80,9 @@ def test_what_is_made_is_counted_by_kind(folder, capsys):
     assert "  130 expert, mean return 3" in said
 
 
+@pytest.mark.sweep("1")
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_killed_and_called_again_it_makes_the_same_file(folder, processes, command):
+def test_killed_and_called_again_it_makes_the_same_file(folder, processes, loquent):
     line = ["counting:Slow", *ADVERSARIAL]
     whole = collected(folder, "whole", line)
     words = [
@@ -97,15 +97,15 @@ def test_killed_and_called_again_it_makes_the_same_file(folder, processes, comma
         "--processes",
         processes,
     ]
-    first = subprocess.Popen(command(*words), cwd=folder, stderr=subprocess.DEVNULL)
+    first = commands.Command(["loquent", *words], folder)
     limit = time.monotonic() + 60
     while not list((folder / "killed").glob("shards/*.jsonl")) and time.monotonic() < limit:
         time.sleep(0.005)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    first.process.kill()
+    first.ended()
     assert not (folder / "killed" / "episodes.jsonl").exists(), "the kill came too late to show anything"
     assert list((folder / "killed").glob("shards/*.jsonl"))
-    again = subprocess.run(command(*words), cwd=folder, capture_output=True, text=True, check=False)
+    again = loquent(*words)
     assert again.returncode == 0, again.stderr
     assert (folder / "killed" / "episodes.jsonl").read_bytes() == whole
 

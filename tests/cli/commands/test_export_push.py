@@ -10,8 +10,6 @@ import pytest
 from loquent.cli import main as cli
 from loquent.core.safe_yaml import parse
 from loquent.files.run_folder import RunFolder
-from loquent.training import recipes
-from loquent.training.train import train
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -76,14 +74,6 @@ class Hub:
         return {"commitUrl": f"{self.url}/me/small/commit/0", "commitOid": "0" * 40, "success": True}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A base model that two updates trained."""
-    folder = tmp_path_factory.mktemp("published")
-    recipe = recipes.load("reviews_base", ["task.limit=60"], profile="smoke")
-    return train(recipe, folder / "base", progress=False).folder
-
-
 @pytest.fixture
 def hub(monkeypatch):
     made = []
@@ -101,9 +91,9 @@ def hub(monkeypatch):
         server.http.server_close()
 
 
-def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
+def test_a_run_is_published_with_its_card(base_run, hub, tmp_path, capsys):
     server, out = hub(), tmp_path / "out"
-    line = ["export", str(run), str(out), "--push", "me/small", "--license", "apache-2.0", "--json"]
+    line = ["export", str(base_run), str(out), "--push", "me/small", "--license", "apache-2.0", "--json"]
     assert cli.main(line) == 0
     printed = capsys.readouterr().out
     assert json.loads(printed.splitlines()[-1])["published"] == f"{server.url}/me/small"
@@ -132,7 +122,7 @@ def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
         "apache-2.0",
     ):
         assert part in body
-    values = RunFolder(run).evaluation()["values"]
+    values = RunFolder(base_run).evaluation()["values"]
     assert all(f"| {key}" in body for key in values)
 
 
@@ -145,17 +135,17 @@ def test_a_run_is_published_with_its_card(run, hub, tmp_path, capsys):
         (["--license", "mit"], "with --push only"),
     ],
 )
-def test_what_may_not_leave_stays(words, printed, run, hub, tmp_path, capsys):
+def test_what_may_not_leave_stays(words, printed, base_run, hub, tmp_path, capsys):
     server = hub()
-    assert cli.main(["export", str(run), str(tmp_path / "out"), *words]) == 2
+    assert cli.main(["export", str(base_run), str(tmp_path / "out"), *words]) == 2
     assert printed in capsys.readouterr().err
     assert server.asked == []
     assert not (tmp_path / "out").exists(), "refused before the work"
 
 
-def test_a_refusal_of_the_hub_is_one_clear_line(run, hub, tmp_path, capsys):
+def test_a_refusal_of_the_hub_is_one_clear_line(base_run, hub, tmp_path, capsys):
     hub(403)
-    line = ["export", str(run), str(tmp_path / "out"), "--push", "me/small", "--license", "mit"]
+    line = ["export", str(base_run), str(tmp_path / "out"), "--push", "me/small", "--license", "mit"]
     assert cli.main(line) == 2
     error = capsys.readouterr().err
     assert "the model was not published to http://127.0.0.1" in error

@@ -3,58 +3,17 @@ offer of another.
 """
 
 import json
-import os
-import pty
-import re
-import select
-import subprocess
-import time
 
 import pytest
 
+from helpers.terminal import Terminal
 from loquent.core import episode
 
 pytest.importorskip("readline")
 
 
-class Terminal:
-    """`loquent WORDS` in a terminal of its own."""
-
-    def __init__(self, line, folder):
-        self.mine, theirs = pty.openpty()
-        environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
-        self.process = subprocess.Popen(
-            line,
-            cwd=folder,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            start_new_session=True,
-        )
-        os.close(theirs)
-
-    def until(self, pattern, seconds=60):
-        """Read until a pattern comes; what was shown."""
-        seen, end = "", time.monotonic() + seconds
-        while not re.search(pattern, seen):
-            assert time.monotonic() < end, f"{pattern!r} did not come; seen: {seen!r}"
-            if select.select([self.mine], [], [], 0.2)[0]:
-                try:
-                    seen += os.read(self.mine, 65_536).decode()
-                except OSError:  # the other end has gone
-                    break
-        assert re.search(pattern, seen), seen
-        return seen
-
-    def type(self, text, pattern):
-        """Type, and read until a pattern comes."""
-        os.write(self.mine, text.encode())
-        return self.until(pattern)
-
-
-def test_lines_are_edited_and_another_game_is_offered(command, folder):
-    terminal = Terminal(command("play", "wordle", "--row", "train:steel", "--save", "kept.jsonl"), folder)
+def test_lines_are_edited_and_another_game_is_offered(folder):
+    terminal = Terminal(folder, "play", "wordle", "--row", "train:steel", "--save", "kept.jsonl")
     terminal.until("hint\\)> $")
     assert "once more" in terminal.type("nope\n", "hint\\)> $")
     # left, left, left, s, right, right, right, d
@@ -66,7 +25,7 @@ def test_lines_are_edited_and_another_game_is_offered(command, folder):
     terminal.type("y\n", "hint\\)> $")
     terminal.type("crane\n" * 6, r"What was right: \w+[^$]*y or n\)> $")
     terminal.type("n\n", r"\n")
-    assert terminal.process.wait(30) == 0
+    assert terminal.left() == 0
     first, second = episode.read(folder / "kept.jsonl")
     assert [turn.text for turn in first.answers()] == ["speed", "speed", "steel"]
     assert second.row != first.row
@@ -74,14 +33,14 @@ def test_lines_are_edited_and_another_game_is_offered(command, folder):
 
 
 @pytest.mark.parametrize("task", ["generation", "tagging", "multiple_choice", "multilabel", "counting:Count"])
-def test_every_task_offers_another_game(task, command, folder):
-    terminal = Terminal(command("play", task), folder)
+def test_every_task_offers_another_game(task, folder):
+    terminal = Terminal(folder, "play", task)
     shown = terminal.until("agent> $")
     while "Another game" not in shown:
         shown = terminal.type("terminate\n" if task == "multilabel" else "ANSWER\n", r"(agent|n\))> $")
     assert ("What was right: " in shown) is (task != "counting:Count")
     terminal.type("\x04", r"\n")
-    assert terminal.process.wait(30) == 0
+    assert terminal.left() == 0
 
 
 def test_who_is_no_terminal_is_not_asked(loquent):

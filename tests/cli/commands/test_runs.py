@@ -29,11 +29,10 @@ SMALL = ["task.limit=200", "training.seed=3"]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(base_run, tmp_path_factory):
     """A base model and a PPO run from it, made by the command."""
     folder = tmp_path_factory.mktemp("runs")
-    base = ["train", "reviews_base", *SMALL, "--profile", "smoke", "--out", str(folder / "base")]
-    assert cli.main(base) == 0
+    shutil.copytree(base_run, folder / "base")
     start = [f"model.path={folder / 'base'}", "training.checkpoint_every=1"]
     assert (
         cli.main(["train", "reviews_ppo", *SMALL, *start, "--profile", "smoke", "--out", str(folder / "ppo")])
@@ -502,9 +501,16 @@ def test_a_folder_of_any_name_is_a_path_in_an_override(name):
     assert recipes.load("reviews_ppo", path).model.path == name
 
 
-def test_quickstart_takes_any_folder_any_processes_and_settings_of_the_zero_shot_stage(tmp_path, capsys):
+@pytest.mark.sweep("1")
+@pytest.mark.parametrize("many", ["1", "2"])
+def test_quickstart_takes_any_folder_any_processes_and_settings_of_the_zero_shot_stage(
+    many, tmp_path, capsys
+):
     tables = {}
-    for folder, processes, more in (("a: b", "2", []), ("123", "1", ["zero-shot:decoding.max_new_tokens=1"])):
+    for folder, processes, more in (
+        ("a: b", many, []),
+        ("123", "1", ["zero-shot:decoding.max_new_tokens=1"]),
+    ):
         line = [
             "quickstart",
             "--out",

@@ -41,6 +41,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("read", [readers.jsonl, readers.csv_rows, readers.text_lines, files.text_lines])
 @pytest.mark.parametrize("ending", [".jsonl.gz", ".csv.gz", ".txt.gz"])
 def test_a_bomb_is_a_bad_row(tmp_path, read, ending):

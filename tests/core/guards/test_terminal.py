@@ -91,9 +91,10 @@ def test_what_an_encoding_cannot_write_is_spelled_out():
     assert raw.getvalue() == b"\\xe9\n"
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
-def test_no_file_goes_round_the_guard(file):
-    assert faults(file.read_text(encoding="utf-8"), file.name) == []
+def test_no_file_goes_round_the_guard():
+    found = {file.name: faults(file.read_text(encoding="utf-8"), file.name) for file in SOURCES}
+    assert len(found) > 300
+    assert {name: places for name, places in found.items() if places} == {}
 
 
 def test_a_way_round_the_guard_is_caught():

@@ -1,13 +1,15 @@
 """Local folders in the hub's format are read without a network, whatever their cards name."""
 
 import socket
+from importlib.util import find_spec
 
 import pytest
 
 from loquent.data.sources import Source, load
 from loquent.errors import BadSetting
 
-datasets = pytest.importorskip("datasets")
+# not imported here: that takes seconds, which every process of the tests would spend
+pytestmark = pytest.mark.skipif(find_spec("datasets") is None, reason="datasets is not installed")
 OUTSIDE = [
     "ftp://127.0.0.1:9/x.jsonl",
     "http://127.0.0.1:9/x.jsonl",

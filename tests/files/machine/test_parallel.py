@@ -8,12 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from helpers import together
-from loquent.agents.scripted import Random
-from loquent.core import episode
-from loquent.core.rollout.loop import games, play
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
-from loquent.tasks.wordle.task import Wordle
 from loquent.training import checkpoint, recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
@@ -84,17 +80,13 @@ def test_the_backend_is_that_of_the_model_s_device(device, expected, monkeypatch
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("given")
-    task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(
-        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
-    )
-    file = folder / "recipe.yaml"
-    file.write_text(json.dumps({**RECIPE, "training": {**RECIPE["training"], "data": str(folder)}}))
+def given(wordle_games, tmp_path_factory):
+    file = tmp_path_factory.mktemp("given") / "recipe.yaml"
+    file.write_text(json.dumps({**RECIPE, "training": {**RECIPE["training"], "data": str(wordle_games)}}))
     return file
 
 
+@pytest.mark.sweep("ilql")
 @pytest.mark.parametrize("kind", ["ilql", "cloning"])
 def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind, given, tmp_path):
     overrides = [f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]
@@ -107,6 +99,7 @@ def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind
     resumes_to_the_bit(two, given, overrides)
 
 
+@pytest.mark.sweep("cloning")
 @pytest.mark.parametrize("kind", ["ilql", "cloning"])
 def test_a_run_of_two_processes_with_dropout_resumes_to_the_bit(kind, given, tmp_path):
     overrides = ["model.dropout=0.1", f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]

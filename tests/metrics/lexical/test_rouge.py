@@ -174,11 +174,12 @@ def test_laws_of_rouge(references):
     check_laws(rouge(Context(), references=references), 0, 1)
 
 
-def test_laws_of_the_first_reference():
+def test_laws_of_the_first_reference(request):
     one = SAMPLES.map(lambda drawn: [(said, own[:1], prompt) for said, own, prompt in drawn])
     check_laws(rouge(Context(), references="first", stem=False), 0, 1, samples=one)
-    with pytest.raises(AssertionError):  # of several, the order counts: the law sees it
-        check_laws(rouge(Context(), references="first", stem=False), 0, 1, examples=200)
+    if request.config.getoption("--slow"):
+        with pytest.raises(AssertionError):  # of several, the order counts: the law sees it
+            check_laws(rouge(Context(), references="first", stem=False), 0, 1, examples=200)
 
 
 def test_laws_of_rouge_l_max():

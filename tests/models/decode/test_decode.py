@@ -74,6 +74,7 @@ def test_drawn_logprob_without_its_support_is_another_number(models):
 
 
 @pytest.mark.data
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawn_logprob_is_recomputed_on_real_weights(beside, kind):
     for dtype, most, middle in (("float64", 1e-9, 1e-9), ("float32", 1e-4, 1e-5)):

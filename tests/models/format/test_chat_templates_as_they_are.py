@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from helpers.models.chat_templates import OURS, of_trl, with_tags
+from helpers.models.format_cases import told
+from helpers.models.token_rows import episode
 from loquent.core.episode import Tokens, Turn
 from loquent.core.seeding import Key
 from loquent.core.values import Record
@@ -20,8 +22,6 @@ from loquent.models.format.names import Chat
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import build
-from tests.models.format.test_format import told
-from tests.models.tokens.test_tokens import episode
 
 TEXTS = ("the film", "why so?", "and the end.")
 SHOWN = (("user", "the film"), ("assistant", "which one?"), ("user", "that one"))

@@ -9,62 +9,19 @@ import warnings
 
 import pytest
 
+from helpers.models.format_cases import FORMATS, format_of, said, told
+from helpers.models.format_templates import (
+    CASES,
+    HISTORIES,
+    LETTERS,
+    SENTENCE_PIECE,
+    case,
+)
 from helpers.models.tokenizers_for_tests import (
-    byte_level,
-    chatml,
-    ilql_byte_level,
     sentence_piece,
-    wordle_characters,
 )
 from loquent.core.settings import Remark
 from loquent.models import serving
-from loquent.models.format.names import Chat, Ilql, Plain
-from tests.models.format.test_format import FORMATS, format_of, said, told
-from tests.models.format.test_format_chat import DEFAULT_SYSTEM, LLAMA_2, NO_SYSTEM
-
-TRIMS = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-CASES = {
-    "plain": (Plain, byte_level),
-    "ilql": (Ilql, ilql_byte_level),
-    "ilql, 35 characters": (Ilql, wordle_characters),
-    "chatml": (Chat, chatml),
-    "a default system message": (Chat, lambda: chatml(DEFAULT_SYSTEM)),
-    "no system message": (Chat, lambda: chatml(NO_SYSTEM)),
-    "a template that trims": (Chat, lambda: chatml(TRIMS)),
-    "llama 2": (Chat, lambda: with_template(sentence_piece(), LLAMA_2)),
-}
-HISTORIES = [
-    [told("the film\n")],
-    [told("the film\n"), said(" was good"), told("\nwhy\n"), said("it is fine"), told("\n\nso\n")],
-    [told(""), said("once"), told(""), said("on"), told("the")],
-    [said("a"), told("b\n"), said("c"), said("d")],
-    [told("the film\n"), said(""), told("\tlong\n")],
-]
-LETTERS = [
-    [told("abc")],
-    [told("gy"), said("crane"), told("bb"), said("slate"), told("")],
-    [told(""), said("crane"), told("")],
-]
-SENTENCE_PIECE = [
-    [told("the film.")],
-    [told("the film."), said("once"), told("on"), said("and on"), told("the sea")],
-    [said("a"), told("b")],
-]
-
-
-def with_template(tokenizer, template):
-    tokenizer = copy.deepcopy(tokenizer)
-    tokenizer.chat_template = template
-    return tokenizer
-
-
-def case(name):
-    kind, tokenizer = CASES[name]
-    made = copy.deepcopy(tokenizer())
-    return kind(made), made
 
 
 @pytest.mark.sweep(3)

@@ -6,12 +6,12 @@ import warnings
 
 import pytest
 
+from helpers.models.format_templates import CASES, HISTORIES, LETTERS, SENTENCE_PIECE, case
 from loquent.agents.exact import Exact
 from loquent.core.agent import Question
 from loquent.core.seeding import Key
 from loquent.core.task import Observation
 from loquent.models import serving
-from tests.models.format.test_chat_templates_of_formats import CASES, HISTORIES, LETTERS, SENTENCE_PIECE, case
 
 TOKENS = 8
 

@@ -1,56 +1,20 @@
 import copy
-from itertools import chain
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.models.format_cases import FORMATS, format_of, ids_of, said, told
 from helpers.models.tokenizers_for_tests import (
     MARKERS,
     byte_level,
-    chatml,
-    ilql_byte_level,
-    sentence_piece,
     wordle_characters,
     wrapped,
 )
-from loquent.core.episode import Tokens, Turn
 from loquent.errors import BadModel
-from loquent.models.format.names import Chat, Ilql, Plain
+from loquent.models.format.names import Ilql, Plain
 
-FORMATS = {
-    "plain": lambda: Plain(byte_level()),
-    "plain, spaces before texts": lambda: Plain(sentence_piece()),
-    "plain, metaspace": lambda: Plain(sentence_piece(metaspace=True)),
-    "chat": lambda: Chat(chatml()),
-    "ilql": lambda: Ilql(ilql_byte_level()),
-    "ilql, 35 characters": lambda: Ilql(wordle_characters()),
-}
 KINDS = pytest.mark.parametrize("kind", FORMATS)
-made = {}
-
-
-def format_of(kind):
-    return made.setdefault(kind, FORMATS[kind]())
-
-
-def told(text):
-    return Turn("task", text, to="agent")
-
-
-def said(text, stopped="end", ids=None):
-    nothing = None if ids is None else np.zeros(len(ids))
-    return Turn(
-        "agent",
-        text,
-        stopped=stopped,
-        tokens=None if ids is None else Tokens(np.array(ids, dtype=np.int64), nothing, nothing),
-    )
-
-
-def ids_of(pieces):
-    return tuple(chain.from_iterable(piece.ids for piece in pieces))
 
 
 ODD = [

@@ -3,30 +3,16 @@
 import pytest
 
 from helpers.models.chat_templates import PICTURES
+from helpers.models.format_cases import ids_of, said, told
+from helpers.models.format_templates import LLAMA_2, NO_SYSTEM
 from helpers.models.tokenizers_for_tests import CHATML, byte_level, chatml, sentence_piece, wrapped
 from loquent.core.episode import Turn
 from loquent.errors import BadModel, BadSetting
 from loquent.models.format.names import Chat, Plain, of_tokenizer
-from tests.models.format.test_format import ids_of, said, told
 
-LLAMA_2 = (
-    "{% if messages[0].role == 'system' %}{% set system = '<<SYS>>\n' + messages[0].content + "
-    "'\n<</SYS>>\n\n' %}{% set rest = messages[1:] %}{% else %}{% set system = '' %}{% set rest = "
-    "messages %}{% endif %}{% for m in rest %}{% if m.role == 'user' %}{{ bos_token + '[INST] ' + "
-    "(system if loop.first else '') + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + "
-    "eos_token }}{% endif %}{% endfor %}"
-)
-NO_SYSTEM = (
-    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not "
-    "supported') }}{% endif %}{% endfor %}" + CHATML
-)
 ALTERNATES = (
     "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles "
     "must alternate') }}{% endif %}{% endfor %}" + CHATML
-)
-DEFAULT_SYSTEM = (
-    "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are helpful.<|im_end|>\n{% endif %}"
-    + CHATML
 )
 NO_END = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: "
 TOOLS = CHATML.replace("{{ m.role }}", "{{ 'tools' if m.role == 'tool' else m.role }}")

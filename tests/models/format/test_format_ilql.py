@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from helpers.models.format_cases import format_of, ids_of, said, told
+from helpers.models.token_rows import episode
 from helpers.models.tokenizers_for_tests import MARKERS, byte_level, ilql_byte_level, wordle_characters
 from loquent.core.values import Record
 from loquent.models.format.ilql import Ilql
 from loquent.models.tokens.batch import positions, token_batch
 from loquent.models.tokens.utterances import utterances
-from tests.models.format.test_format import format_of, ids_of, said, told
-from tests.models.tokens.test_tokens import episode
 
 CHARACTERS, BYTES = "ilql, 35 characters", "ilql"
 SCORE = Record(score=1.0)

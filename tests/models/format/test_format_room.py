@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
+from helpers.models.format_cases import format_of, ids_of, said, told
+from helpers.models.token_rows import earns, episode
 from helpers.models.tokenizers_for_tests import byte_level
 from loquent.core.values import Record
 from loquent.errors import BadModel
 from loquent.models.format.names import Fit, Pair, Plain
 from loquent.models.tokens.batch import token_batch
 from loquent.pretrained.pairs import sides
-from tests.models.format.test_format import format_of, ids_of, said, told
-from tests.models.tokens.test_tokens import earns, episode
 
 LETTERS = "abcdefgh"
 

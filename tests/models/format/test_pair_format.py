@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.models.format_cases import said, told
 from helpers.models.pair_architectures import built
 from helpers.models.tokenizers_for_tests import byte_level, chatml, sentence_piece
 from loquent.core.episode import Episode
@@ -14,7 +15,6 @@ from loquent.models.format.names import Pair, of_model
 from loquent.models.tokens.batch import positions, token_batch
 from loquent.pretrained import LanguageModel, build, nll, prompt_room, strided
 from loquent.pretrained.pairs import sides
-from tests.models.format.test_format import said, told
 
 START = 3
 TOKENIZERS = pytest.mark.parametrize("tokenizer", [sentence_piece, byte_level])

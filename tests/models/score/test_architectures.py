@@ -20,10 +20,10 @@ from helpers.models.architectures import (
     enlarge,
 )
 from helpers.models.small_models import batch_of, drawn, prompts_of
+from helpers.models.whole_logits import whole
 from loquent.models.score.tokens import action_scores, weighted_nll
 from loquent.pretrained import head, hidden
 from loquent.pretrained.stand_in import StandIn, forward
-from tests.models.score.test_output_layer import whole
 
 LIMIT = 1e-4  # of float32, on log-probabilities
 

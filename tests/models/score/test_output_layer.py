@@ -10,6 +10,7 @@ import torch
 from helpers.models import architectures
 from helpers.models.architectures import IN_CI, built, enlarge
 from helpers.models.small_models import batch_of, chunks_of, drawn, prompts_of
+from helpers.models.whole_logits import whole
 from loquent import pretrained
 from loquent.models.conditioning import conditioned
 from loquent.models.score import tokens as score_module
@@ -23,15 +24,6 @@ def played(module, seed=0, settings=None):
     return batch_of(
         prompts, drawn(module, prompts, {"max_new_tokens": 5, **(settings or {})}), architectures.VOCABULARY
     )
-
-
-def whole(module, batch):
-    """Log-probabilities of the action tokens from the model's own logits [B, T, V]."""
-    logits = module(
-        input_ids=batch.tokens, attention_mask=torch.ones_like(batch.tokens), use_cache=False
-    ).logits
-    logits = logits[:, :-1][batch.is_action[:, 1:]]
-    return logits, logits.log_softmax(1).gather(1, batch.tokens[batch.is_action][:, None])[:, 0]
 
 
 @pytest.mark.parametrize("kind", IN_CI)

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from helpers.models.format_cases import FORMATS, format_of, said, told
+from helpers.models.token_rows import GUESS, ROWS, WORDLE, episode, padded
 from loquent.core.metric import Context
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -14,8 +16,6 @@ from loquent.models.tokens.batch import positions, token_batch
 from loquent.models.tokens.rewards import character_ends, ends_by, learner_rewards, with_token_rewards
 from loquent.models.tokens.utterances import utterances
 from loquent.rewards import Counting, Learner, Term, TokenTerm, build
-from tests.models.format.test_format import FORMATS, format_of, said, told
-from tests.models.tokens.test_tokens import GUESS, ROWS, WORDLE, episode, padded
 
 # spec/ilql.md 3.2, last column: u_state / u_action / u_rew; the last state is where the game stands after its
 # last answer

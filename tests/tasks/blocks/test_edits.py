@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.tasks.boxes import BOX
 from helpers.tasks.playing import SA, SR, A, R, play, task
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
@@ -13,7 +14,6 @@ from loquent.tasks.blocks.boards.board import BOXES, COLORS, EMPTY_BOARD, Item, 
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP
 from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
-from tests.tasks.blocks.test_geometry import BOX
 
 TOWERS, GRID, NATIVE = TowerEdits(), GridEdits(), PlacedEdits(1)
 BOARD = st.tuples(BOX, BOX, BOX)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.tasks.boxes import BOX, ITEM, SIZES
 from loquent.core.seeding import Key
 from loquent.tasks.blocks.boards import legality, rules
 from loquent.tasks.blocks.boards.board import Item
@@ -19,7 +20,6 @@ from tools.corpora.blocks import geometry
 
 OFFSET = st.integers(-tables.REACH, tables.REACH)
 KIND = st.integers(0, KINDS - 1)
-SIZES = (10, 20, 30)
 
 
 def inside(points, polygon):
@@ -149,17 +149,6 @@ def test_areas_in_a_cell():
     by_rank = sorted(drawn, key=lambda one: ranks[one[0], one[1] + 29, one[2] + 29])
     areas = [geometry.area(*one) for one in by_rank]
     assert all(before <= after + 1e-9 for before, after in itertools.pairwise(areas))
-
-
-ITEM = st.builds(
-    lambda size, x, y, shape, color: Item(min(x, 100 - size), min(y, 100 - size), shape, color, size),
-    st.sampled_from(SIZES),
-    st.integers(0, 90),
-    st.integers(0, 90),
-    st.integers(0, 2),
-    st.integers(0, 2),
-)
-BOX = st.lists(ITEM, max_size=6).map(tuple)
 
 
 @given(BOX, ITEM, st.integers(0, 2), st.booleans())

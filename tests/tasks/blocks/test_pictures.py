@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.tasks.boxes import BOX
 from helpers.tasks.playing import SA, STOP, A, play, task
 from loquent.core.agent import Answer
 from loquent.core.guards.terminal import escaped
@@ -20,7 +21,6 @@ from loquent.tasks.blocks.nlvr import published
 from loquent.tasks.blocks.nlvr.png import SIGNATURE
 from loquent.tasks.blocks.pictures import episodes, terminal, tiles
 from loquent.tasks.blocks.pictures.png import png
-from tests.tasks.blocks.test_geometry import BOX
 
 Image = pytest.importorskip("PIL.Image")
 ImageDraw = pytest.importorskip("PIL.ImageDraw")

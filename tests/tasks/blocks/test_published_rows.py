@@ -54,11 +54,18 @@ def test_nlvr_beside_the_statements_from_scratch_is_a_source_of_rows(beside, tmp
 
 
 @pytest.mark.data
-def test_the_fewest_additions_of_the_development_towers_are_as_measured(beside):
+@pytest.mark.parametrize(
+    ("step", "measured"),
+    [
+        (5, {1: 7, 2: 20, 3: 4, 4: 1, 8: 1}),  # each fifth
+        pytest.param(1, {0: 4, 1: 39, 2: 71, 3: 36, 4: 11, 7: 1, 8: 1}, marks=pytest.mark.slow),
+    ],
+)
+def test_the_fewest_additions_of_the_development_towers_are_as_measured(beside, step, measured):
     file = published.find(beside / "data" / "lilgym", "tower", "scratch", "dev")
-    statements = published.read(file).statements.values()
+    statements = list(published.read(file).statements.values())[::step]
     found = Counter(solvable.solution(each.program, True, each.board, "tower").edits for each in statements)
-    assert found == {0: 4, 1: 39, 2: 71, 3: 36, 4: 11, 7: 1, 8: 1}
+    assert found == measured
 
 
 @pytest.mark.data

@@ -377,13 +377,7 @@ KNOWN = [
 ]
 
 
-@pytest.mark.sweep(
-    "236-wordle/consistent--2.14",
-    "2315-wordle/half--4.24",
-    "431-wordle/random--5.95",
-    "826-chosen14--5.99",
-    "826-wordle/wrong--5.99",
-)
+@pytest.mark.sweep("236-wordle/consistent--2.14", "2315-wordle/half--4.24", "431-wordle/random--5.95")
 @pytest.mark.data
 @pytest.mark.parametrize(("size", "chosen", "mean"), KNOWN)
 def test_returns_on_known_lists(beside, tmp_path, size, chosen, mean):

@@ -9,6 +9,7 @@ from itertools import accumulate
 import pytest
 
 from loquent.cli import main as cli
+from loquent.data.reviews.corpus import reviews
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_folder import RunFolder
 from loquent.training import recipes
@@ -45,8 +46,17 @@ print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text(
 
 @pytest.mark.sweep("reviews_supervised")
 @pytest.mark.parametrize("name", ["reviews_nlpo", "reviews_supervised"])
-def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path):
-    overrides = [*MODEL, *RUN, *(["training.stop_metric="] if name == "reviews_supervised" else [])]
+def test_the_memory_estimate_is_near_what_a_run_takes(name, tmp_path, tmp_path_factory):
+    file = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    rows = [{"text": row["text"], "label": row["label"]} for row in reviews()["train"][:300]]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    overrides = [
+        *MODEL,
+        "task.source=path",
+        f"task.path={file}",
+        *RUN,
+        *(["training.stop_metric="] if name == "reviews_supervised" else []),
+    ]
     found = json.loads(
         _said("-m", "loquent.cli.main", "train", name, *overrides, "--dry-run", "--json", folder=tmp_path)
     )

@@ -198,7 +198,7 @@ def override(kind, section, field, folder):
     )
 
 
-@pytest.mark.sweep(7)
+@pytest.mark.sweep(16)
 @pytest.mark.parametrize(
     ("kind", "section", "field"),
     [pytest.param(*case, id=f"{case[0]}-{case[1]}.{case[2].name}") for case in cases()],

@@ -159,7 +159,7 @@ def test_all_of_them_are_here():
     } == {"supervised", *LEARNERS}
 
 
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(18)
 @pytest.mark.parametrize(("kind", "field"), cases())
 def test_every_setting_of_a_learner_changes_what_it_learns_or_says(kind, field, recorded, done):
     names = {one.name for one in dataclasses.fields(registry.find("algorithm", kind).Config)}

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from loquent.agents.scripted import Random
 from loquent.core import episode
-from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.data.filters import shares
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
-from loquent.tasks.wordle.task import Wordle
 from loquent.training import recipes
 from loquent.training.recorded.recording import digest_of
 from loquent.training.train import train
@@ -25,16 +22,6 @@ SMALL = (
     "decoding={max_new_tokens: 6}",
     "training={updates: 3, episodes: 8, evaluate_every: 0, final_episodes: 4}",
 )
-
-
-@pytest.fixture(scope="module")
-def games_(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("games")
-    task = Wordle(Wordle.Options(limit=20, instruct=False))
-    episode.write(
-        folder / "episodes.jsonl", play(task, games(task.rows("train"), each=2), Random(task), seed=3)
-    )
-    return folder
 
 
 def made(*overrides, algorithm="{kind: ilql, minibatch: 4, learning_rate: 0.01}"):
@@ -53,40 +40,42 @@ def written(folder, changed, *, rows=()):
     return folder
 
 
-def test_all_episodes_are_laid_out_once_and_drawn_in_a_keyed_order(games_, tmp_path):
-    trainer = Trainer(made(f"training.data={games_}"))
+def test_all_episodes_are_laid_out_once_and_drawn_in_a_keyed_order(wordle_games, tmp_path):
+    trainer = Trainer(made(f"training.data={wordle_games}"))
     batch = trainer.experience.recording.batch
     assert (trainer.experience.recording.episodes, len(batch)) == (40, 40)
     assert float(batch.reward.sum()) == pytest.approx(
-        sum(one.total(trainer.weights) for one in episode.read(games_ / "episodes.jsonl"))
+        sum(one.total(trainer.weights) for one in episode.read(wordle_games / "episodes.jsonl"))
     )
     drawn = torch.cat([trainer.experience.draw(8).episode for _ in range(5)])
     assert sorted(drawn.tolist()) == list(range(40)), "one pass has every row once"
     assert drawn.tolist() != list(range(40))
-    again = Trainer(made(f"training.data={games_}"))
+    again = Trainer(made(f"training.data={wordle_games}"))
     assert torch.cat([again.experience.draw(8).episode for _ in range(5)]).equal(drawn)
-    other = Trainer(made(f"training.data={games_}", "training.seed=1"))
+    other = Trainer(made(f"training.data={wordle_games}", "training.seed=1"))
     assert not torch.cat([other.experience.draw(8).episode for _ in range(5)]).equal(drawn)
 
 
-def test_a_folder_a_file_and_several_of_them_are_the_same_games(games_, tmp_path):
-    whole = lines(games_)
+def test_a_folder_a_file_and_several_of_them_are_the_same_games(wordle_games, tmp_path):
+    whole = lines(wordle_games)
     one, two = written(tmp_path / "one", whole[:13]), written(tmp_path / "two", whole[13:])
-    expected = Trainer(made(f"training.data={games_}")).experience.recording
-    for data in (f"{games_}/episodes.jsonl", f"[{one}, {two}]", f"[{one}/episodes.jsonl, {two}]"):
+    expected = Trainer(made(f"training.data={wordle_games}")).experience.recording
+    for data in (f"{wordle_games}/episodes.jsonl", f"[{one}, {two}]", f"[{one}/episodes.jsonl, {two}]"):
         assert Trainer(made(f"training.data={data}")).experience.recording.digest == expected.digest
     assert Trainer(made(f"training.data=[{two}, {one}]")).experience.recording.digest != expected.digest
 
 
-def test_the_hash_sees_which_rows_are_one_episode_s(games_, tmp_path):
-    recording = Trainer(made(f"training.data={games_}")).experience.recording
+def test_the_hash_sees_which_rows_are_one_episode_s(wordle_games, tmp_path):
+    recording = Trainer(made(f"training.data={wordle_games}")).experience.recording
     batch = recording.batch
     assert digest_of(batch) == recording.digest
     assert digest_of(replace(batch, episode=batch.episode // 2)) != recording.digest
 
 
-def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_become_lines(games_, tmp_path):
-    renamed = json.loads(json.dumps(lines(games_)).replace('"guess": -1.0', '"gess": -1.0', 1))
+def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_become_lines(
+    wordle_games, tmp_path
+):
+    renamed = json.loads(json.dumps(lines(wordle_games)).replace('"guess": -1.0', '"gess": -1.0', 1))
     with pytest.warns(
         Remark,
         match="the rewards gess of the recorded episodes are ignored: they have no weight; .* weight: guess",
@@ -100,10 +89,10 @@ def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_beco
         Trainer(made(f"training.data={tmp_path}/games.parquet"))
 
 
-def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, tmp_path):
-    plain = Trainer(made(f"training.data={games_}")).experience.recording.batch
+def test_rewards_of_tokens_reach_wordle_gamesthat_were_never_drawn_as_tokens(wordle_games, tmp_path):
+    plain = Trainer(made(f"training.data={wordle_games}")).experience.recording.batch
     rewards = "rewards={guess: 1.0, tax: {of: token_constant, weight: 2.0, value: -0.25}}"
-    taxed = Trainer(made(f"training.data={games_}", rewards)).experience.recording.batch
+    taxed = Trainer(made(f"training.data={wordle_games}", rewards)).experience.recording.batch
     assert torch.equal(taxed.tokens, plain.tokens)
     assert torch.allclose(taxed.reward, plain.reward - 0.5 * plain.is_action)
     assert not torch.allclose(taxed.reward, plain.reward)
@@ -131,16 +120,16 @@ def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(games_, t
         ({"turns": [{"seat": "agent", "tex": "x"}]}, "episodes.jsonl:3: this line is not an episode"),
     ],
 )
-def test_a_bad_episode_names_its_file_and_line(change, why, games_, tmp_path):
-    changed = lines(games_)
+def test_a_bad_episode_names_its_file_and_line(change, why, wordle_games, tmp_path):
+    changed = lines(wordle_games)
     changed[2] |= change
     folder = written(tmp_path / "bad", changed)
     with pytest.raises(BadRow, match=why):
         Trainer(made(f"training.data={folder}"))
 
 
-def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
-    changed = lines(games_)
+def test_rows_of_a_file_beside_the_episodes_are_known(wordle_games, tmp_path):
+    changed = lines(wordle_games)
     changed[2]["row"] = "added:1"
     rows = [{"id": "added:1", "fields": {"word": "crane"}}]
     assert (
@@ -182,9 +171,11 @@ def test_rows_of_a_file_beside_the_episodes_are_known(games_, tmp_path):
         (("training.data=@", "training.only={word: none}"), "ilql", "has no rows in its split"),
     ],
 )
-def test_what_cannot_be_is_refused(overrides, algorithm, why, games_, tmp_path):
+def test_what_cannot_be_is_refused(overrides, algorithm, why, wordle_games, tmp_path):
     (tmp_path / "empty").mkdir()
-    given = [text.replace("@empty", str(tmp_path / "empty")).replace("@", str(games_)) for text in overrides]
+    given = [
+        text.replace("@empty", str(tmp_path / "empty")).replace("@", str(wordle_games)) for text in overrides
+    ]
     with pytest.raises(Exception, match=why) as caught:
         Trainer(made(*given, algorithm=f"{{kind: {algorithm}}}"))
     assert isinstance(caught.value, BadSetting) or "no rows" in why
@@ -204,9 +195,9 @@ def test_shares():
             shares(returns, **share)
 
 
-def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
+def test_the_best_share_of_the_data_alone_is_learned_from(wordle_games, tmp_path):
     whole, best = (
-        Trainer(made(f"training.data={games_}", f"training.data_top={top}")).experience.recording
+        Trainer(made(f"training.data={wordle_games}", f"training.data_top={top}")).experience.recording
         for top in (1.0, 0.25)
     )
     assert (best.episodes, len(best.batch)) == (10, 10)
@@ -216,35 +207,37 @@ def test_the_best_share_of_the_data_alone_is_learned_from(games_, tmp_path):
     assert best.mean_return == pytest.approx(float(returns.sort().values[-10:].mean()))
 
 
-def test_episodes_below_a_cutoff_are_not_learned_from(games_):
-    whole = Trainer(made(f"training.data={games_}")).experience.recording
+def test_episodes_below_a_cutoff_are_not_learned_from(wordle_games):
+    whole = Trainer(made(f"training.data={wordle_games}")).experience.recording
     returns = torch.zeros(40, dtype=torch.float64).index_add_(
         0, whole.batch.episode, whole.batch.reward.double().sum(1)
     )
     cutoff = float(returns.max())
-    kept = Trainer(made(f"training.data={games_}", f"training.data_cutoff={cutoff}")).experience.recording
+    kept = Trainer(
+        made(f"training.data={wordle_games}", f"training.data_cutoff={cutoff}")
+    ).experience.recording
     assert kept.episodes == int((returns == cutoff).sum()) < 40
     assert kept.mean_return == cutoff
 
 
-def test_a_run_resumes_on_the_same_data_only(games_, tmp_path):
-    trainer = Trainer(made(f"training.data={games_}"))
+def test_a_run_resumes_on_the_same_data_only(wordle_games, tmp_path):
+    trainer = Trainer(made(f"training.data={wordle_games}"))
     trainer.update()
     state = trainer.state()
-    again = Trainer(made(f"training.data={games_}"))
+    again = Trainer(made(f"training.data={wordle_games}"))
     again.restore(state)
     assert again.experience.draw(4).tokens.equal(trainer.experience.draw(4).tokens)
-    folder = written(tmp_path / "copy", lines(games_))
+    folder = written(tmp_path / "copy", lines(wordle_games))
     first = Trainer(made(f"training.data={folder}"))
-    changed = lines(games_)
+    changed = lines(wordle_games)
     changed[0]["turns"][-2]["rewards"]["guess"] = -7.0
     written(folder, changed)
     with pytest.raises(BadCheckpoint, match=r"training.data, its filters or its layout have changed"):
         Trainer(made(f"training.data={folder}")).restore(first.state())
 
 
-def test_a_run_keeps_what_it_learned_from(games_, tmp_path):
-    run = train(made(f"training.data={games_}"), tmp_path / "run", progress=False)
+def test_a_run_keeps_what_it_learned_from(wordle_games, tmp_path):
+    run = train(made(f"training.data={wordle_games}"), tmp_path / "run", progress=False)
     kept = json.loads((run.folder / "data.json").read_text())
     assert (kept["episodes"], kept["rows"]) == (40, 40)
     assert kept["tokens"] > kept["action_tokens"] > 0

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 from loquent.core.metric import Context
 from loquent.core.task import Row, Task
+from loquent.data import content
 from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.metrics.judges import card
 from loquent.metrics.judges.linear import Classifier, Linear
@@ -66,7 +67,7 @@ def classifier(kind: Kind, context: Context, most: int = 0) -> Classifier:
     return card.load_or_make(folder, _load, lambda: train(kind, rows), _save)
 
 
-def labelled_rows(task: Task) -> list[Labelled]:
+def labelled_rows(task: Task) -> Sequence[Labelled]:
     """The labelled rows of a task's training split, in the order of their ids' hashes.
 
     Rows whose text stands in validation or test are left out.
@@ -74,10 +75,18 @@ def labelled_rows(task: Task) -> list[Labelled]:
     Raises:
         BadRow: a label has another value than the allowed ones.
     """
-    held_out = _held_out(task)
-    rows = [row for row in task.rows("train") if row.fields.get("label") is not None]
+    parts = [_rows(task, split) for split in ("validation", "test")]
+    return _labelled_rows(task.identity, task.rows("train"), *parts)
+
+
+@content.kept_of_rows(2)
+def _labelled_rows(task: str, train: Sequence[Row], *parts: Sequence[Row]) -> Sequence[Labelled]:
+    held_out = {same_text(row) for part in parts for row in part}
+    rows = [row for row in train if row.fields.get("label") is not None]
     groups = _groups(rows)
-    return sorted(_labelled(row, task, groups[row.id]) for row in rows if same_text(row) not in held_out)
+    return tuple(
+        sorted(_labelled(row, task, groups[row.id]) for row in rows if same_text(row) not in held_out)
+    )
 
 
 def half(rows: Iterable[Labelled], kind: Kind) -> list[Labelled]:
@@ -118,13 +127,11 @@ def same_text(row: Row) -> str:
     return " ".join(_text(row).casefold().split())
 
 
-def _held_out(task: Task) -> set[str]:
-    """The texts of the validation and test rows."""
-    texts: set[str] = set()
-    for split in ("validation", "test"):
-        with contextlib.suppress(UnknownName):
-            texts.update(same_text(row) for row in task.rows(split))
-    return texts
+def _rows(task: Task, split: str) -> Sequence[Row]:
+    """The rows of a split that a task may lack."""
+    with contextlib.suppress(UnknownName):
+        return task.rows(split)
+    return ()
 
 
 def _groups(rows: Sequence[Row]) -> dict[str, bytes]:
@@ -164,11 +171,11 @@ def _text(row: Row) -> str:
     return str(text)
 
 
-def _labelled(row: Row, task: Task, group: bytes) -> Labelled:
+def _labelled(row: Row, task: str, group: bytes) -> Labelled:
     label = str(row["label"]).lower()
     if label not in POSITIVE + NEGATIVE:
         raise BadRow(
-            f"row {row.id} of {task.identity} has the label {row['label']!r}; 'positive', 'pos', 1 "
+            f"row {row.id} of {task} has the label {row['label']!r}; 'positive', 'pos', 1 "
             "or 'negative', 'neg', 0 are allowed"
         )
     return Labelled(_place(row.id), _text(row), label in POSITIVE, group)
