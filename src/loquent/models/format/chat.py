@@ -81,7 +81,7 @@ class Chat(Format):
         self.end = frozenset({added[marker], *ends} | ({eos} if eos is not None else set()))
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else added[marker]
         self.takes_system, self.parts = probed.takes_system, probed.parts
-        self._lead_ids, self._lead, self._space = self._split_lead()
+        self.lead_ids, self.lead, self._space = self._split_lead()
         self._text_of = lru_cache(KEPT_TEXTS)(self._rendered)
         if not self.prompt("", (), "", 1 << 30)[0]:
             raise BadModel(
@@ -112,16 +112,25 @@ class Chat(Format):
 
     def answer(self, text: str) -> Ids:
         """As in `Format`: with what the template writes between its request and an answer."""
-        return self._lead_ids + super().answer(text)
+        return self.lead_ids + super().answer(text)
 
     def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
         """As in `Format`: what follows the template's markers before an answer, if they were drawn."""
-        length = len(self._lead_ids)
+        length = len(self.lead_ids)
         if length:
             places = range(len(ids) - length, -1, -1)
-            start = next((n for n in places if tuple(ids[n : n + length]) == self._lead_ids), None)
+            start = next((n for n in places if tuple(ids[n : n + length]) == self.lead_ids), None)
             ids = ids if start is None else ids[start + length :]
         return super().text(ids, before)
+
+    def spoken(self, text: str) -> str:
+        """As in `Format`: a server's text has the template's markers before an answer, but special tokens."""
+        lead = self.encoder.decode(self.lead_ids)
+        if any(map(self.encoder.is_special, self.lead_ids)):  # what is left may be a word of the answer too
+            text = text.removeprefix(lead)
+        elif lead:
+            text = text.rpartition(lead)[2]
+        return super().spoken(text)
 
     def answers(
         self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
