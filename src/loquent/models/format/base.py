@@ -237,7 +237,12 @@ class Format(ABC):
         return [end - sum(piece.is_action) for end, piece in zip(lengths, written.pieces, strict=True)][1:]
 
     def spoken(self, text: str) -> str:
-        """The text of an answer from a server, without the white space that a template writes before it."""
+        """The text of an answer from a server, without what a template writes before it."""
+        lead = self.encoder.decode(self.lead_ids)
+        if any(map(self.encoder.is_special, self.lead_ids)):  # the rest may be a word of the answer too
+            text = text.removeprefix(lead)
+        elif lead:
+            text = text.rpartition(lead)[2]
         return text.removeprefix(self.lead)
 
     def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left") -> Fit:

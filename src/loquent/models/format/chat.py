@@ -123,15 +123,6 @@ class Chat(Format):
             ids = ids if start is None else ids[start + length :]
         return super().text(ids, before)
 
-    def spoken(self, text: str) -> str:
-        """As in `Format`: a server's text has the template's markers before an answer, but special tokens."""
-        lead = self.encoder.decode(self.lead_ids)
-        if any(map(self.encoder.is_special, self.lead_ids)):  # what is left may be a word of the answer too
-            text = text.removeprefix(lead)
-        elif lead:
-            text = text.rpartition(lead)[2]
-        return super().spoken(text)
-
     def answers(
         self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
     ) -> list[Place]:
