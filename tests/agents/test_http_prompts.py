@@ -21,6 +21,7 @@ from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.core.task import Observation
 from loquent.errors import BadSetting, BrokenAgent
+from loquent.models.format.names import Chat
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -277,3 +278,17 @@ def test_options_say_what_they_are_worth():
     for bad in ({"length_field": "tokens"}, {"format": "other"}):
         with pytest.raises(BadSetting):
             HttpOptions(base_url="http://127.0.0.1:1/v1", model="m", **bad)
+
+
+@pytest.mark.parametrize(
+    ("kind", "served", "text"),
+    [
+        ("last", "\n</think>\n\nthe end", "the end"),  # thoughts are no special tokens
+        ("last", "so\n</think>\n\nthe end", "the end"),
+        ("channels", "finalthe final word", "the final word"),  # special tokens are left out by the server
+        ("parts", " the end", "the end"),
+        ("keeps", " the end", " the end"),
+    ],
+)
+def test_what_a_template_writes_before_an_answer_is_no_part_of_a_served_answer(kind, served, text):
+    assert Chat(with_tags(OURS[kind])).spoken(served) == text

@@ -3,16 +3,10 @@ word for word.
 """
 
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 import pytest
 
-from helpers.agents import tiny_judge
+from helpers.agents import served, tiny_judge
 from loquent.agents.exact import Exact
 from loquent.cli import main as cli
 from loquent.core.agent import make
@@ -72,44 +66,8 @@ def exported(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """Where `transformers serve` listens; it reads a model when the first request names it."""
-    for needed in ("fastapi", "uvicorn", "openai"):
-        pytest.importorskip(needed, reason="transformers[serving] is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = (tmp_path_factory.mktemp("served") / "log").open("w+")
-    command = [
-        str(Path(sys.executable).with_name("transformers")),
-        "serve",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--device",
-        "cpu",
-    ]
-    server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-    yield f"http://127.0.0.1:{port}", server, log
-    server.terminate()
-    try:
-        server.wait(10)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-    log.close()
-
-
-def wait(address):
-    url, server, log = address
-    limit = time.monotonic() + 120
-    while time.monotonic() < limit and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=5):
-                return f"{url}/v1"
-        except OSError:
-            time.sleep(0.1)
-    log.seek(0)
-    raise AssertionError(f"transformers serve does not answer: {log.read()[-2000:]}")
+    with served.transformers_server(tmp_path_factory.mktemp("served")) as server:
+        yield server
 
 
 def local(exported):
@@ -152,7 +110,7 @@ def over_http(exported, url, task, **options):
 
 
 def test_a_served_run_gives_the_local_agent_s_greedy_answers_through_both_interfaces(address, exported):
-    task, url = load_run(exported.parent / "run").task(), wait(address)
+    task, url = load_run(exported.parent / "run").task(), served.wait(address)
     right = played(task, local(exported))
     assert len({text for text, _ in right.values()}) > 3, "the model says many things"
     assert any(dropped for _, dropped in right.values()), "and some games are longer than its context"
@@ -168,7 +126,7 @@ def test_a_served_model_judges_as_the_model_in_its_folder(address, tmp_path):
     folder = str(tiny_judge.write(tmp_path / "judge"))
     there = {
         "kind": "http",
-        "base_url": wait(address),
+        "base_url": served.wait(address),
         "model": folder,
         "api": "completions",
         "format": "plain",

@@ -18,7 +18,7 @@ tokenizer = AutoTokenizer.from_pretrained(folder)
 model = {kind}.from_pretrained(folder, dtype=torch.float32)
 settings = GenerationConfig.from_pretrained(folder)  # the run's decoding in evaluation
 """
-MESSAGES = """
+MESSAGES = """{constants}
 
 def answer(messages, before=("", ())):
     \"\"\"The answer to messages, and the conversation so far: `before` of the next call.\"\"\"
@@ -30,12 +30,22 @@ def answer(messages, before=("", ())):
         ids = [*ids, *tokenizer(text[len(earlier) :], add_special_tokens=False)["input_ids"]]
     else:
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-    drawn = model.generate(torch.tensor([ids]), generation_config=settings)[0].tolist()
-    conversation = text + tokenizer.decode(drawn[len(ids) :], clean_up_tokenization_spaces=False)
-    return tokenizer.decode(drawn[len(ids) :], skip_special_tokens=True), (conversation, drawn)
+    prompt = torch.tensor([ids])
+    mask = torch.ones_like(prompt)  # all ids count, the padding id too
+    drawn = model.generate(prompt, attention_mask=mask, generation_config=settings)[0].tolist()
+    new = drawn[len(ids) :]
+    conversation = text + tokenizer.decode(new, clean_up_tokenization_spaces=False)
+    return {text}, (conversation, drawn)
 
 
 print(answer({example})[0])
+"""
+TEXT = "tokenizer.decode(new, skip_special_tokens=True)"
+AFTER_LEAD = """
+def text_of(new):
+    \"\"\"The text of an answer's ids, without what the template writes before it.\"\"\"
+    starts = [n for n in range(len(LEAD), len(new) + 1) if new[n - len(LEAD) : n] == LEAD]
+    return tokenizer.decode(new[max(starts, default=0) :], skip_special_tokens=True)
 """
 TEXTS = """{constants}
 
@@ -44,7 +54,9 @@ def answer(text, before=()):
     if before and before[-1] not in ENDS:
         before = [*before, END]  # the last answer was cut off
     ids = [*before, *tokenizer(text, add_special_tokens=not before{room})["input_ids"]] or [START]
-    drawn = model.generate(torch.tensor([ids]), generation_config=settings)[0].tolist()
+    prompt = torch.tensor([ids])
+    mask = torch.ones_like(prompt)  # all ids count, the padding id too
+    drawn = model.generate(prompt, attention_mask=mask, generation_config=settings)[0].tolist()
     return tokenizer.decode(drawn[len(ids) :], skip_special_tokens=True), drawn
 
 
@@ -55,8 +67,10 @@ PAIRS = """{constants}
 def answer(text, before=()):
     \"\"\"The answer to a text, and the encoder's ids so far: `before` of the next call.\"\"\"
     ids = [*(before or BEFORE), *tokenizer(text, add_special_tokens=False{room})["input_ids"], *AFTER]
+    source, start = torch.tensor([ids]), torch.tensor([START])
+    mask = torch.ones_like(source)  # all ids count, the padding id too
     drawn = model.generate(
-        torch.tensor([ids]), decoder_input_ids=torch.tensor([START]), generation_config=settings
+        source, attention_mask=mask, decoder_input_ids=start, generation_config=settings
     )[0, len(START) :].tolist()
     ended = [] if drawn and drawn[-1] in ENDS else [END]
     return tokenizer.decode(drawn, skip_special_tokens=True), [*ids, *drawn, *ended]
@@ -76,6 +90,12 @@ def written(format: Format, about: Mapping[str, Any], decoding: Decoding, lost: 
         exact: whether the folder's chat template gives the ids of the format.
     """
     parts = [f"# {about.get('name') or 'A model'}", "", *_told(format, decoding, lost), ""]
+    if about.get("computed_in"):
+        parts += [
+            f"The run computes in {about['computed_in']}, and the code in float32. Where the two best logits "
+            "are nearly equal, their answers may differ.",
+            "",
+        ]
     if not isinstance(format, Plain) and not exact:
         parts += [
             "The tokenizer joins some texts of a conversation that training kept apart, so answers may "
@@ -132,7 +152,12 @@ def _code(format: Format, decoding: Decoding) -> str:
         example: Any = [{"type": "text", "text": "..."}] if format.parts else "..."
         message = json.dumps([{"role": "user", "content": example}])
         variables = "".join(f", {name}={value!r}" for name, value in format.variables.items())
-        return load + MESSAGES.format(variables=variables, example=message)
+        lead, text = "", TEXT
+        if format.lead_ids:
+            lead, text = f"LEAD = {list(format.lead_ids)!r}\n\n{AFTER_LEAD}", "text_of(new)"
+        if format.lead:
+            text += f".removeprefix({format.lead!r})"
+        return load + MESSAGES.format(variables=variables, example=message, constants=lead, text=text)
     constants = {"END": format.ending, "ENDS": sorted(format.end), "START": format.start_id}
     if isinstance(format, Pair):
         before, after = map(list, format.around)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SECTIONS = ("task", "evaluation", "algorithm")
 
 CAUSAL, SEQ2SEQ = "AutoModelForCausalLM", "AutoModelForSeq2SeqLM"
+HALVES = ("bfloat16", "float16")  # in which close logits become equal
 EPISODES = 20  # recorded episodes on which the chat template is tried
 
 
@@ -124,6 +125,9 @@ def _serve(folder: Path, run_folder: RunFolder, *, published: bool) -> None:
         "format": chosen(name, tokenizer, _kind(folder) == SEQ2SEQ),
     }
     about |= {"thinking": thinking} if thinking is not None else {}
+    rounded = [str(model[key].value) for key in ("dtype", "autocast") if key in model]
+    rounded = [name for name in rounded if name in HALVES]
+    about |= {"computed_in": rounded[0]} if rounded else {}
     about |= {section: recipe[section].bare() for section in SECTIONS if section in recipe}
     evaluated = run_folder.evaluation() if run_folder.has_ended else {}
     about["decoding"] = final_evaluation.decoding(evaluated)

@@ -120,6 +120,8 @@ class Format(ABC):
         rewrites: whether a conversation may have several segments.
         parts: whether messages have contents in parts.
         variables: what a server must give a chat template beside messages.
+        lead_ids: what stands before the text of an answer, such as empty thoughts; no part of the text.
+        lead: the white space before the text of an answer; it is tokenised with the text.
     """
 
     end: frozenset[int]
@@ -131,11 +133,12 @@ class Format(ABC):
     rewrites: bool = False
     parts: bool = False
     variables: Mapping[str, Any] = MappingProxyType({})
+    lead_ids: Ids = ()
+    lead: str = ""
 
     _observation_close: Ids = ()
     _opening: Ids = ()
     _ending: Ids = ()  # closes an answer; its last id is the end marker
-    _lead: str = ""  # the white space before the text of an answer; it is tokenised with the text
     _fresh_answers: bool = False  # whether an answer is the first text of what its reader reads
 
     def __init__(self, encoder: Encoder) -> None:
@@ -214,7 +217,7 @@ class Format(ABC):
 
     def answer(self, text: str) -> Ids:
         """The action ids of an answer with this text, end marker included, anywhere but first in a row."""
-        return self.encoder.encode(self._lead + text, self._fresh_answers) + self._ending
+        return self.encoder.encode(self.lead + text, self._fresh_answers) + self._ending
 
     def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
         """The text of an answer drawn after `before`, without its end marker and special tokens.
@@ -226,7 +229,7 @@ class Format(ABC):
         while text_ids and text_ids[-1] in self.end:
             text_ids.pop()
         text = self.encoder.decode(text_ids, first=not self.encoder.is_text(before))
-        return text.removeprefix(self._lead)
+        return text.removeprefix(self.lead)
 
     def prompt_lengths(self, written: Written) -> list[int]:
         """For each turn, the number of ids before its answer; of an observation, before what follows it."""
@@ -234,8 +237,13 @@ class Format(ABC):
         return [end - sum(piece.is_action) for end, piece in zip(lengths, written.pieces, strict=True)][1:]
 
     def spoken(self, text: str) -> str:
-        """The text of an answer from a server, without the white space that a template writes before it."""
-        return text.removeprefix(self._lead)
+        """The text of an answer from a server, without what a template writes before it."""
+        lead = self.encoder.decode(self.lead_ids)
+        if any(map(self.encoder.is_special, self.lead_ids)):  # the rest may be a word of the answer too
+            text = text.removeprefix(lead)
+        elif lead:
+            text = text.rpartition(lead)[2]
+        return text.removeprefix(self.lead)
 
     def fit(self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left") -> Fit:
         """The turns that a prompt of at most `room` ids keeps.
@@ -328,7 +336,7 @@ class Format(ABC):
         if turn.tokens is not None:
             ids = tuple(turn.tokens.ids.tolist())
         else:
-            ids = self.encoder.encode(self._lead + turn.text, pen.fresh or self._fresh_answers) + (
+            ids = self.encoder.encode(self.lead + turn.text, pen.fresh or self._fresh_answers) + (
                 self._ending if turn.stopped in ("end", "forced") else ()
             )
         ended = bool(ids) and ids[-1] in self.end

@@ -81,7 +81,7 @@ class Chat(Format):
         self.end = frozenset({added[marker], *ends} | ({eos} if eos is not None else set()))
         self.pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else added[marker]
         self.takes_system, self.parts = probed.takes_system, probed.parts
-        self._lead_ids, self._lead, self._space = self._split_lead()
+        self.lead_ids, self.lead, self._space = self._split_lead()
         self._text_of = lru_cache(KEPT_TEXTS)(self._rendered)
         if not self.prompt("", (), "", 1 << 30)[0]:
             raise BadModel(
@@ -112,14 +112,14 @@ class Chat(Format):
 
     def answer(self, text: str) -> Ids:
         """As in `Format`: with what the template writes between its request and an answer."""
-        return self._lead_ids + super().answer(text)
+        return self.lead_ids + super().answer(text)
 
     def text(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
         """As in `Format`: what follows the template's markers before an answer, if they were drawn."""
-        length = len(self._lead_ids)
+        length = len(self.lead_ids)
         if length:
             places = range(len(ids) - length, -1, -1)
-            start = next((n for n in places if tuple(ids[n : n + length]) == self._lead_ids), None)
+            start = next((n for n in places if tuple(ids[n : n + length]) == self.lead_ids), None)
             ids = ids if start is None else ids[start + length :]
         return super().text(ids, before)
 
