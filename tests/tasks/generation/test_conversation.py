@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.agents.endpoints import Server, chat
+from loquent.agents import prompts
 from loquent.bench.conformance.check import check
 from loquent.core import episode
 from loquent.core.agent import own_agents
@@ -322,3 +323,13 @@ def test_rewards_on_answers_turns_and_episodes(tmp_path):
     assert [turn.rewards.get("each") for turn in second.answers()] == [0.0, 0.0, 0.0]
     assert second.rewards["right"] == 0.0
     assert first.total(weights) == 4.0
+
+
+def test_an_endpoint_reads_the_messages_of_a_row_with_their_roles():
+    question = Live(Generation(), row_of(), 0, 0).question()
+    assert [tuple(one.values()) for one in prompts.messages(question, 0, "")] == [
+        ("system", "Be brief."),
+        *TALK[1:3],
+        ("user", "how many?\n3"),
+        *TALK[5:7],
+    ]

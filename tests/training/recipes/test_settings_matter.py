@@ -113,6 +113,12 @@ OTHER = {  # where the next value by type would be refused or mean nothing
     **{
         f"task.{name}": None for name in ("prompt", "source_words", "representation", "context")
     },  # with other datasets than reviews: tests/tasks/generation/corpora/test_corpora.py
+    **{
+        f"task.{name}": None
+        for name in ("turns", "user", "user_instruction", "end_text", "judge", "judge_rule")
+    },  # with a conversation: tests/tasks/generation/test_conversation.py
+    "task.stop": "[e]",
+    "task.instruction": "Be brief.",
     "task.text_words": 40,
     "task.prompt_words": 9,
     "algorithm.beta": 1.0,
