@@ -47,8 +47,6 @@ ROUNDED = [f"sft {template} {name}" for template in TEMPLATES for name in ROUNDS
 @pytest.mark.parametrize("case", [*EVERYDAY, *BEFORE, *ROUNDED])
 def test_a_file_trains_learns_exports_and_answers_in_plain_transformers(case, tmp_path, monkeypatch):
     kind, template, *rounds = case.split()
-    if everyday.TEMPLATES[template] is None:
-        pytest.skip("TRL is not installed, which has this template")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "lowercase.py").write_text(REWARD)

@@ -8,7 +8,8 @@ from helpers.models.chat_templates import OURS, of_trl, with_tags
 from loquent.core.seeding import Key, borrowed
 
 TEMPLATES = {"chatml": OURS["keeps"], **{kind: OURS[kind] for kind in ("parts", "channels", "last")}}
-TEMPLATES |= {name: of_trl().get(name) for name in ("llama3", "qwen3")}
+TWINS = {"llama3": OURS["keeps"], "qwen3": OURS["last"]}  # where TRL is not installed
+TEMPLATES |= {name: of_trl().get(name, twin) for name, twin in TWINS.items()}
 COLOURS = {"sea": "blue", "film": "grey", "tale": "gold", "cat": "black", "moon": "white", "fire": "red"}
 PAIRS = [
     (f"what colour has the {noun} in picture {number}?", f"the {noun} is {colour}")
