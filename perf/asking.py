@@ -13,14 +13,14 @@ import measuring
 import torch
 from references import imrc_agent
 
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.algorithms.deep_q.settings import DQNSettings
 from loquent.algorithms.deep_q.transitions import steps_of
 from loquent.algorithms.deep_q.turn_dqn import TurnDQN
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.values import Record
-from loquent.data.sources import limited
+from loquent.data.sources import limit_rows
 from loquent.pretrained.learning.noisy import stir
 from loquent.pretrained.learning.optimization import Means
 from loquent.tasks.reading.options import Options
@@ -65,7 +65,7 @@ def made(size: str, words: int) -> tuple[TurnDQN, list[Any]]:
         **{**preset, "explore_last": 0.0},
     )
     learner = TurnDQN(config, TurnDQN.make_actor(config, task, Key(0)))
-    episodes = play(task, games(limited(task.rows("train"), GAMES)), Expert(task), seed=0)
+    episodes = play(task, games(limit_rows(task.rows("train"), GAMES)), Expert(task), seed=0)
     for episode in episodes:
         learner.replay.add(steps_of(episode, task.actions, task.spec.rewards))
     return learner, episodes

@@ -141,7 +141,7 @@ def widen(file: Path, words: int) -> None:
 
 def make_games(folder: Path) -> None:
     """Recorded games of Wordle."""
-    from loquent.agents.scripted import Random
+    from loquent.agents.baselines import Random
     from loquent.core import episode, registry
     from loquent.core.rollout.loop import games, play
     from loquent.training import recipes

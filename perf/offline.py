@@ -19,7 +19,7 @@ from references.released_ilql import ReleasedILQL
 from safetensors.torch import save_file
 
 from loquent.algorithms.value_learning.ilql import ILQL
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.actor import Actor
 from loquent.models.tokens.batch import TokenBatch
 
@@ -97,7 +97,7 @@ class Plain:
         learned = self.plain.policy, self.plain.value
         for network in learned:
             network.train()
-        with borrowed(Key(0, ("dropout",))):
+        with borrow_generators(Key(0, ("dropout",))):
             self.plain.step(*self.batch)
         for network in learned:
             network.eval()

@@ -78,9 +78,9 @@ def made_task(sentences: int) -> Reading:
     samples = []
     for row in built_in.rows("train"):
         game = built_in.game(row)
-        places = [i for i, text in enumerate(game.document.normalised) if game.needles[0] in f" {text} "]
+        places = [i for i, text in enumerate(game.document.answer_words) if game.needles[0] in f" {text} "]
         first = max(0, min(places[0] - 2, SENTENCES - sentences))
-        shown = game.document.shown[first : first + sentences]
+        shown = game.document.sentence_texts[first : first + sentences]
         samples.append(Record(id=row.id, sentences=shown, question=row["question"], answers=row["answers"]))
     return Reading(Options(source="samples", samples=tuple(samples)))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.models.format.names import Pair, Plain
@@ -70,7 +70,7 @@ def network(
             "max_position_embeddings": CONTEXT,
         }
         config = transformers.LlamaConfig(**sizes, **layers, **marks)
-    with borrowed(Key(seed, (shape, size))):
+    with borrow_generators(Key(seed, (shape, size))):
         kind = transformers.AutoModelForSeq2SeqLM if shape == "t5" else transformers.AutoModelForCausalLM
         return kind.from_config(config).eval().to(device, devices.dtype(dtype))
 

@@ -146,7 +146,7 @@ def logged():
     """The rows of every key that a run logs; learners may mean different things by one key."""
     from loquent.algorithms.logged_keys import BUILT_IN
     from loquent.bench.annotation import session
-    from loquent.core.logged import LOGGED
+    from loquent.core.log_keys import LOGGED
 
     assert BUILT_IN.keys() == set(registry.names("algorithm"))
     return {

@@ -64,7 +64,7 @@ def wrong(words):
     if len(words) == 1:  # a command by its name
         words.append("--help")
     try:
-        arguments = cli.parsed(words)
+        arguments = cli.parse_command(words)
     except SystemExit as end:
         return f"it ends with {end.code}" if end.code else ""
     kind = NAMES.get(words[0])

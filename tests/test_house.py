@@ -259,7 +259,7 @@ def test_one_module_names_the_note_of_an_export():
         path.name
         for path in files
         if re.search(r"[\"'/]loquent\.json[\"']", path.read_text(encoding="utf-8"))
-    ] == ["exported.py"]
+    ] == ["export_note.py"]
 
 
 def test_one_function_shortens_values_for_errors():

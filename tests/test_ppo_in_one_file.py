@@ -93,7 +93,7 @@ def gradients_of_library(episodes, chosen, old):
     names = vars(chosen).keys() & Config.__dataclass_fields__.keys()
     algorithm = PPO(Config(**{name: getattr(chosen, name) for name in names}), actor)
     prepared = algorithm.prepare(score(actor, batch))
-    minibatch = algorithm.centred(prepared)
+    minibatch = algorithm.centre_advantages(prepared)
     loss = algorithm.loss(actor, minibatch)["total"].sum() / algorithm.divisor(minibatch)
     for parameter in algorithm.parameters.values():
         parameter.grad = None

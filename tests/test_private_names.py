@@ -186,7 +186,7 @@ def test_names_of_sacrebleu():
     from loquent.metrics.lexical import sacre_private
 
     bleu = metrics.BLEU(lowercase=True, force=True)
-    assert sacre_private.prepared(bleu, "A dog.") == "a dog ."
+    assert sacre_private.prepare_text(bleu, "A dog.") == "a dog ."
 
     chrf = metrics.CHRF(word_order=2)
     assert sacre_private.words_of(chrf, "A dog.") == ["A", "dog", "."]

@@ -49,7 +49,7 @@ def _is_right(key, value):
 def test_the_figure_of_over_optimisation_is_drawn_from_its_record():
     *_, record = [record for file, _, record in records() if file == "over_optimization.jsonl"]
     courses = {run["run"]: [Point(**point) for point in run["points"]] for run in record["runs"].values()}
-    found = {name: over_optimization.warned(points) for name, points in courses.items()}
+    found = {name: over_optimization.first_warning(points) for name, points in courses.items()}
     text = (RESULTS / "over_optimization.svg").read_text(encoding="utf-8")
     assert text == over_optimization.figure(courses, found)
 

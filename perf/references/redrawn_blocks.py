@@ -70,9 +70,9 @@ class Environment:
         items, box = state[edit.box], board[edit.box]
         if edit.type == ADD:
             new = (
-                rules.stacked(box, edit.item.color)[-1]
+                rules.stack_block(box, edit.item.color)[-1]
                 if self.tower
-                else rules.snapped(box, edit.item, edit.box, legacy=True)
+                else rules.snap_item(box, edit.item, edit.box, legacy=True)
             )
             items.append(dict(new._asdict()))
             return

@@ -194,7 +194,7 @@ class UnknownName(LoquentError, KeyError):
         near = nearest(name, known)
         hint = f" Did you mean {near!r}?" if near else ""
         super().__init__(
-            f"no {kind} is named {name!r}.{hint} Known: {listed(known, name, more=more)}"
+            f"no {kind} is named {name!r}.{hint} Known: {list_names(known, name, more=more)}"
             + (f". {advice}" if advice else "")
         )
 
@@ -269,7 +269,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
-def listed(known: Iterable[str], name: str = "", *, more: int = 0) -> str:
+def list_names(known: Iterable[str], name: str = "", *, more: int = 0) -> str:
     """The known names, for an error; of more than 12 names up to five near `name`, and a count.
 
     Args:

@@ -128,14 +128,14 @@ for id in {IDS!r}:
 def test_api_2_labels_of_rows_stand_in_one_order_in_every_process():
     script = """
 import loquent
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 names = [f"L{i}" for i in range(40)]
 samples = [{"tokens": ["w"], "text": name, "labels": [name]} for name in names]
 print(list(set(names)))
 for task in ("tagging", "multilabel"):
     fields = ("tokens", "text")[task == "multilabel"]
-    rows = tuple(Record({fields: frozen(sample[fields]),
-        "labels": frozen(sample["labels"])}) for sample in samples)
+    rows = tuple(Record({fields: freeze(sample[fields]),
+        "labels": freeze(sample["labels"])}) for sample in samples)
     made = loquent.task(task, source="samples", samples=rows)
     print(made.actions.texts, made.spec.instruction)
 """

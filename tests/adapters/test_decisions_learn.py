@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 
 pytest.importorskip("stable_baselines3")
 features = pytest.importorskip("loquent.data.features")
@@ -79,7 +79,7 @@ def test_api_11_ppo_learns_a_small_pool(id, options, settings, steps, wanted):
 
     samples = {"samples": questions()} if options.get("source") == "samples" else {}
     env = gymnasium.make(id, view="vector", featurizer=features.Hashed(dimension=128), **options, **samples)
-    with borrowed(Key(0, ("learn", id))):
+    with borrow_generators(Key(0, ("learn", id))):
         learner = PPO(
             "MlpPolicy", env, batch_size=64, n_epochs=8, learning_rate=1e-3, seed=0, device="cpu", **settings
         )

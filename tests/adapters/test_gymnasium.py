@@ -22,7 +22,7 @@ from helpers.tracers.labels import Labels
 from helpers.tracers.twins import SlotsGuess
 from loquent.adapters import register
 from loquent.adapters.gymnasium import Environment
-from loquent.agents.scripted import Expert, Random
+from loquent.agents.baselines import Expert, Random
 from loquent.core.agent import Answer
 from loquent.core.live import Live
 from loquent.core.metric import Measured

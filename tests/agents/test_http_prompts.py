@@ -291,4 +291,4 @@ def test_options_say_what_they_are_worth():
     ],
 )
 def test_what_a_template_writes_before_an_answer_is_no_part_of_a_served_answer(kind, served, text):
-    assert Chat(with_tags(OURS[kind])).spoken(served) == text
+    assert Chat(with_tags(OURS[kind])).trim_answer(served) == text

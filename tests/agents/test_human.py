@@ -10,8 +10,8 @@ from helpers.tracers.guess import Guess
 from helpers.tracers.interview import Interview
 from helpers.tracers.labels import Labels
 from helpers.tracers.twins import SlotsGuess
+from loquent.agents.baselines import Expert
 from loquent.agents.human import Human, HumanOptions, ending
-from loquent.agents.scripted import Expert
 from loquent.core import episode
 from loquent.core.agent import Agent
 from loquent.core.live import Live

@@ -97,7 +97,7 @@ def test_it_plays_and_its_tokens_are_what_it_said(device):
         assert (turn.stopped == "end") == (int(turn.tokens.ids[-1]) in agent.format.end)
         assert (turn.stopped == "stop") == ("\n" in text or "end." in text)
         ids = torch.from_numpy(turn.tokens.ids)
-        assert turn.tokens.support.kept()[torch.arange(len(ids)), ids].all()
+        assert turn.tokens.support.dense_mask()[torch.arange(len(ids)), ids].all()
     assert {turn.stopped for episode in episodes for turn in episode.answers()} >= {"length"}
     batch = token_batch(episodes, agent.format, Record(said=1.0), max_length=128)
     with torch.no_grad():

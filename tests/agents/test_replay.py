@@ -8,8 +8,8 @@ import pytest
 from helpers.tracers import TRACERS
 from helpers.tracers.echo import Echo
 from helpers.tracers.guess import Guess
+from loquent.agents.baselines import Random
 from loquent.agents.replay import Replay
-from loquent.agents.scripted import Random
 from loquent.core.agent import Answer
 from loquent.core.episode import Tokens, Turn
 from loquent.core.rollout.loop import games, play

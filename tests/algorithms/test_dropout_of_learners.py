@@ -32,8 +32,8 @@ def made(name):
 def test_an_update_draws_the_masks_of_each_network_that_learns(name, monkeypatch):
     """Four for each pass of one layer with dropout; target networks draw none."""
     model, algorithm, batch, passes = made(name)
-    drawn, own = [], dropout.kept
-    monkeypatch.setattr(dropout, "kept", lambda *given: drawn.append(given) or own(*given))
+    drawn, own = [], dropout.dropout_mask
+    monkeypatch.setattr(dropout, "dropout_mask", lambda *given: drawn.append(given) or own(*given))
     with LibraryDropout() as library:
         algorithm.update(model, batch)
     assert len(drawn) == 4 * passes

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from helpers.states import same
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.core import episode, registry
@@ -22,7 +22,7 @@ from loquent.core.rollout.loop import games, play
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint
 from loquent.files.run_folder import RunFolder
-from loquent.models.values.perturb import added
+from loquent.models.values.perturb import logit_shift
 from loquent.pretrained import DTYPES
 from loquent.pretrained.learning import optimization
 from loquent.training import recipes
@@ -290,7 +290,7 @@ def test_losses_and_weights_of_values_are_those_of_float64():
     assert losses.awac_weight(target, value, beta=0.3).tolist() == pytest.approx(
         [math.exp(0.3 * gap) for gap in gaps], abs=1e-12
     )
-    shift = added(target[None], value[:1], adv_beta=0.7, mode="sign")[0].tolist()
+    shift = logit_shift(target[None], value[:1], adv_beta=0.7, mode="sign")[0].tolist()
     assert shift == pytest.approx([math.log(0.7), math.log1p(-0.7), math.log1p(-0.7)], abs=1e-12)
     alive = torch.tensor([True, True, False])
     bellman = losses.bellman_target(target, value, alive, torch.full_like(value, 0.9))

@@ -188,7 +188,7 @@ def test_a_run_says_with_what_it_was_made_and_the_page_where_that_differs(here, 
     assert found.notes == ()
     older = here / "out" / "zero-0" / names.SUITE
     older.write_text(
-        json.dumps(manifest.sealed(json.loads(older.read_text()) | {"loquent": "0.0.9", "threads": 7}))
+        json.dumps(manifest.add_seal(json.loads(older.read_text()) | {"loquent": "0.0.9", "threads": 7}))
     )
     found, said = _bench()
     assert all(line.endswith("found") for line in said)
@@ -252,7 +252,7 @@ def test_verdicts_are_a_table_too(made):
 
 def test_the_page_says_what_its_intervals_leave_out(here):
     found, _ = _bench(seeds=2)
-    assert found.tested == {"One": 3}
+    assert found.family_sizes == {"One": 3}
     for text in (pages.markdown(found), pages.html(found)):
         assert "All seeds start from one base: the intervals leave out" in text
         assert "method corrects the tests of one table together (3 of One)" in text
@@ -304,7 +304,7 @@ def test_an_evaluation_without_rows_is_read_with_a_warning(here, kept):
     content = json.loads((folder / "evaluation.json").read_text())
     older = {key: value for key, value in content.items() if key not in ("rows", "episodes", "samples")}
     older["errors"] = {"return": 0.0001}
-    (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(older)))
+    (folder / "evaluation.json").write_text(json.dumps(manifest.add_seal(older)))
     if not kept:
         (folder / "episodes.jsonl").unlink()
     found = _bench()[0]

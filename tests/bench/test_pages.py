@@ -92,11 +92,11 @@ def test_only_shows_no_claim_and_no_note_on_tasks_that_are_left_out():
     shown = collected(suite, cells)
     text = pages.markdown(shown)
     assert not any(f"on {title}" in text or f"{title}:" in text for title in ("IMDB", "CommonGen", "ToTTo"))
-    assert shown.tallied
-    assert all(len(found.tasks) == 1 for found in shown.tallied)
+    assert shown.claim_tallies
+    assert all(len(found.tasks) == 1 for found in shown.claim_tallies)
     assert not any("no run measured" in note for note in shown.notes)
     part = collected(suite, ["wmt16-ppo"])
-    assert part.tallied == (), "no claim has both of its methods"
+    assert part.claim_tallies == (), "no claim has both of its methods"
     assert "0 of 0" not in pages.markdown(part)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from loquent.bench import jobs, results
 from loquent.bench import suite as suites
-from loquent.bench.schema import published
+from loquent.bench.schema import paper_tables
 from loquent.errors import BadSetting, UnknownName
 from loquent.training import recipes
 from loquent.training.recipes import kinds
@@ -157,11 +157,11 @@ def test_mistakes_that_only_planning_sees_name_the_entry(suite):
 )
 def test_an_override_gives_a_setting_this_very_value(value):
     from loquent.core.options import Node, tree
-    from loquent.core.values import frozen
+    from loquent.core.values import freeze
     from loquent.training.recipes.overrides import of_file, override
 
     root = override(Node({}, "x", None), of_file({"a.b": tree(value, "suite", None)}))
-    assert root.plain()["a"]["b"] == frozen(value)
+    assert root.plain()["a"]["b"] == freeze(value)
 
 
 @pytest.mark.sweep("quickstart", "ilql-wordle", "ilql-dialogue")
@@ -184,7 +184,7 @@ def test_the_ablations_follow_the_paper():
     assert [len(table.cells) for table in whole.tables] == [14, 6, 9]
     assert sorted(entry.published for entry in whole.cells.values()) == sorted(
         f"{name}/{row}"
-        for name, table in published.load("rl4lms").tables.items()
+        for name, table in paper_tables.load("rl4lms").tables.items()
         for row in table.rows
         if (name, row) != ("table-6", "Zero-Shot") and name != "table-7"  # which the suite grue repeats
     )
@@ -206,19 +206,19 @@ def test_the_ablations_follow_the_paper():
 
 
 def test_the_figures_are_read_as_printed():
-    _, row = published.load("rl4lms").row("table-5/PPO/inf")
+    _, row = paper_tables.load("rl4lms").row("table-5/PPO/inf")
     assert (row["sentiment"].value, row["sentiment"].deviation, row["unique_1"].text) == (
         0.838,
         0.061,
         "4214 ± 260",
     )
     with pytest.raises(UnknownName, match="PPO/inf"):
-        published.load("rl4lms").row("table-5/PPO/ind")
+        paper_tables.load("rl4lms").row("table-5/PPO/ind")
     with pytest.raises(UnknownName, match="rl4lms"):
-        published.load("rl4lm")
+        paper_tables.load("rl4lm")
     for wrong in ("0.5±0.1", "0.5 ± ", "x", ""):
         with pytest.raises(ValueError, match="no figure"):
-            published.figure(wrong)
+            paper_tables.figure(wrong)
 
 
 def test_a_paper_file_with_a_short_row_is_refused(tmp_path):
@@ -229,11 +229,11 @@ def test_a_paper_file_with_a_short_row_is_refused(tmp_path):
     )
     table = head + "    rows:\n      r: [1, {}]\n"
     page.write_text(table.format("2.5 ± 1"))
-    assert published.read(page).row("t-1/r")[1]["y"].deviation == 1
+    assert paper_tables.read(page).row("t-1/r")[1]["y"].deviation == 1
     for wrong, says in (("", r"p.yaml:11.*|1 figures for 2"), ("two", "no figure")):
         page.write_text(table.format(wrong).replace(", ]", "]"))
         with pytest.raises(BadSetting, match=says):
-            published.read(page)
+            paper_tables.read(page)
 
 
 @pytest.mark.data
@@ -243,7 +243,7 @@ def test_nlpgym_s_table_stands_in_the_paper(beside):
     Questions have one featurizer.
     """
     text = " ".join((beside / "papers" / "nlpgym.txt").read_text().split())
-    tables = published.load("nlpgym").tables
+    tables = paper_tables.load("nlpgym").tables
     assert [name for name, table in tables.items() if table.quote not in text] == []
     assert {table.seeds for table in tables.values()} == {1}, "one model, chosen on validation rows"
     for agent in ("DQN", "PPO"):
@@ -264,7 +264,7 @@ def test_nlpgym_s_table_stands_in_the_paper(beside):
 
 
 def test_nlpgym_s_learners_have_the_paper_s_settings():
-    assert {table.seeds for table in published.load("nlpgym").tables.values()} == {1}
+    assert {table.seeds for table in paper_tables.load("nlpgym").tables.values()} == {1}
     whole = suites.load("nlpgym")
     made = {job.folder.name: job.recipe for job in jobs.plan(whole, Path("out"), "given", 1, {}).jobs}
     found = {
@@ -293,7 +293,7 @@ def test_nlpgym_s_learners_have_the_paper_s_settings():
 def test_every_published_figure_and_quote_stands_in_the_paper(beside):
     text = (beside / "papers" / "rl4lms.txt").read_text()
     bare = text.replace(" $\\pm$ ", " ± ")
-    paper = published.load("rl4lms")
+    paper = paper_tables.load("rl4lms")
     for table in paper.tables.values():
         assert table.quote in text
         for row, figures in table.rows.items():
@@ -318,7 +318,7 @@ def test_recipes_beside_a_suite_are_found(suite, tmp_path):
 def test_lilgym_s_table_stands_in_the_paper(beside):
     """Each row of table 1 is one line of eight figures in per cent; here they are shares by table."""
     text = " ".join((beside / "papers" / "lilgym.txt").read_text().split())
-    tables = published.load("lilgym").tables
+    tables = paper_tables.load("lilgym").tables
     assert [name for name, table in tables.items() if table.quote not in text] == []
     order = [
         f"{appearance}-{start}-{split}"
@@ -353,7 +353,7 @@ def test_lilgym_s_reader_differs_from_its_blind_agent_by_the_sentence_alone():
 def test_imrc_s_table_stands_in_the_paper(beside):
     """A row of table 3 has a pair of figures for each data set and memory; the query stands once."""
     text = (beside / "papers" / "imrc.txt").read_text().replace("<b>", "").replace("</b>", "")
-    tables = published.load("imrc").tables
+    tables = paper_tables.load("imrc").tables
     assert list(tables) == [f"{data}-{memory}" for data in ("iSQuAD", "iNewsQA") for memory in (1, 3, 5)]
     assert {table.quote in text for table in tables.values()} == {True}
     assert [each.quote for each in suites.load("imrc").orderings if each.quote not in text] == []

@@ -36,7 +36,7 @@ def test_every_command_is_a_module_with_options_from_which_its_examples_are_read
     own = module(name)
     assert callable(own.run)
     for line in own.Options.examples:
-        options = cli.parsed(shlex.split(line)[1:])
+        options = cli.parse_command(shlex.split(line)[1:])
         assert options.command == shlex.split(line)[1]
         if options.command == name:
             assert type(options) is own.Options
@@ -112,7 +112,7 @@ def test_the_help_has_each_option_with_its_default_and_the_commands_own_come_fir
 
 
 def test_settings_may_stand_before_and_behind_options():
-    found = cli.parsed(["train", "ppo", "a.b=1", "--out", "x", "c.d=2"])
+    found = cli.parse_command(["train", "ppo", "a.b=1", "--out", "x", "c.d=2"])
     assert (found.recipe, found.overrides, found.out) == ("ppo", ("a.b=1", "c.d=2"), "x")
 
 
@@ -232,7 +232,7 @@ def test_list_without_a_kind_lists_the_kinds(capsys):
     kinds = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert {"tasks", "algorithms", "recipes", "suites"} <= set(kinds)
     for kind in kinds:
-        assert cli.parsed(["list", kind]).kind == kind
+        assert cli.parse_command(["list", kind]).kind == kind
 
 
 def test_help_without_a_name_shows_every_command_in_two_groups(capsys):
@@ -277,7 +277,7 @@ def test_a_seed_on_the_command_line_is_not_negative(line, seed, capsys):
         cli.main([*line, "--seed", seed])
     assert stop.value.code == 2
     assert re.search(r"--seed must be (an integer, )?at least 0, got ", capsys.readouterr().err)
-    assert cli.parsed(["play", "wordle", "--seed", "0"]).seed == 0
+    assert cli.parse_command(["play", "wordle", "--seed", "0"]).seed == 0
 
 
 @pytest.mark.parametrize(
@@ -330,15 +330,16 @@ def test_a_full_disk_is_said(loquent):
 
 
 def test_what_a_user_may_not_do_is_said_with_what_to_do():
-    said = cli.refused(PermissionError(errno.EACCES, "Permission denied", "runs/a"))
+    said = cli.describe_os_error(PermissionError(errno.EACCES, "Permission denied", "runs/a"))
     assert (
         said
         == "runs/a: you have no permission to read or write it; give another path, or change its permissions"
     )
     assert (
-        cli.refused(OSError(errno.EIO, "Input/output error", "a", None, "b")) == "a -> b: Input/output error"
+        cli.describe_os_error(OSError(errno.EIO, "Input/output error", "a", None, "b"))
+        == "a -> b: Input/output error"
     )
-    assert cli.refused(OSError("odd")) == "odd"
+    assert cli.describe_os_error(OSError("odd")) == "odd"
 
 
 def test_a_setting_without_effect_is_remarked_in_one_line(capsys):

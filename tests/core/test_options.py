@@ -15,7 +15,7 @@ from loquent.errors import BadSetting
 
 @dataclass(frozen=True)
 class Settings:
-    name: Annotated[str, schema.filled] = "n"
+    name: Annotated[str, schema.require_text] = "n"
     weights: Mapping[str, float] = EMPTY
     span: tuple[int, float] = (0, 0.0)
     sizes: tuple[int, ...] = ()

@@ -14,7 +14,7 @@ from loquent.errors import BadModel, BadSetting
 
 @dataclass(frozen=True)
 class Round:
-    question: Annotated[str, schema.filled]
+    question: Annotated[str, schema.require_text]
     answer: str | int
     place: str = field(default="", compare=False)
 
@@ -153,7 +153,7 @@ class Odd:
 @dataclass(frozen=True)
 class Choices:
     level: Literal["low", "high"] | int = setting(1, low=1)
-    texts: tuple[Annotated[str, schema.filled], ...] | Literal["all"] | None = None
+    texts: tuple[Annotated[str, schema.require_text], ...] | Literal["all"] | None = None
     pair: tuple[int, float] | None = None
     plan: Round | tuple[Round, ...] = ()
 

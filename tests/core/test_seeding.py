@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadSetting
 
 NAMES = st.lists(st.text(st.characters(codec="utf-8")) | st.integers(), max_size=4).map(tuple)
@@ -92,15 +92,15 @@ def test_borrowed_gives_back_what_it_took(with_torch):
     def draw():
         return random.random(), np.random.rand(), torch.rand(1).item() if torch else None  # noqa: NPY002
 
-    with borrowed(Key(1)):
+    with borrow_generators(Key(1)):
         first = draw()
     assert states() == before
-    with borrowed(Key(1)):
+    with borrow_generators(Key(1)):
         assert draw() == first
-        with borrowed(Key(2)):
+        with borrow_generators(Key(2)):
             assert draw() != first
         inner = draw()
-    with borrowed(Key(1)):
+    with borrow_generators(Key(1)):
         draw()
         assert draw() == inner  # the inner loan changed nothing for the outer one
     assert states() == before
@@ -110,10 +110,10 @@ def test_borrowed_queues_no_seed_for_a_cuda_that_is_not_there_yet():
     pytest.importorskip("torch")
     script = """if True:
         import torch
-        from loquent.core.seeding import Key, borrowed
+        from loquent.core.seeding import Key, borrow_generators
         queued = lambda: [call for call in torch.cuda._lazy_seed_tracker.get_calls() if call]
         print(len(queued()))
-        with borrowed(Key(1)):
+        with borrow_generators(Key(1)):
             drawn = torch.rand(1)
         print(len(queued()))
         torch.manual_seed(Key(1).integer())
@@ -128,7 +128,7 @@ def test_borrowed_gives_back_after_an_error():
     before = states()
 
     def careless():
-        with borrowed(Key(1)):
+        with borrow_generators(Key(1)):
             random.random()
             raise ValueError("stop")
 

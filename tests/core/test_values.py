@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loquent.core.seeding import Key
-from loquent.core.values import Record, digest, frozen, plain, problem
+from loquent.core.values import Record, digest, freeze, plain, problem
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 VALUES = st.recursive(
@@ -121,8 +121,8 @@ def test_plain_is_json(value):
 def test_plain_and_frozen_by_hand():
     value = Record(a=(1, Record(b=b"\x01\xff")), p=Point(2))
     assert plain(value) == {"a": [1, {"b": {"bytes": "01ff"}}], "p": {"x": 2}}
-    assert frozen({"a": [1, {"b": None}]}) == Record(a=(1, Record(b=None)))
-    assert problem(frozen({"a": [{"b": [1]}], 3: 4})) is None
+    assert freeze({"a": [1, {"b": None}]}) == Record(a=(1, Record(b=None)))
+    assert problem(freeze({"a": [{"b": [1]}], 3: 4})) is None
 
 
 def test_a_digest_is_known_and_sees_every_field():

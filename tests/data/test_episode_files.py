@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.tracers import TRACERS
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.core import episode
 from loquent.core.episode import Episode, Turn, to_json
 from loquent.core.rollout.loop import games, play

@@ -11,7 +11,7 @@ from loquent.cli import main as cli
 from loquent.data import content
 from loquent.files import atomic
 from loquent.metrics.lexical import wordnet
-from loquent.metrics.sentiment.labelled import labelled_rows
+from loquent.metrics.sentiment.classifiers import labelled_rows
 
 WORLDS = {
     "generation": ({"source": "path"}, {"prompt": "{} is", "references": ["fine"]}, "prompt"),
@@ -66,7 +66,7 @@ def test_unchanged_files_are_read_once(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("a")
     reads = []
-    read = content.kept(4)(lambda path: reads.append(path) or len(reads))
+    read = content.cache_reads(4)(lambda path: reads.append(path) or len(reads))
     assert [read(str(file)), read(str(file))] == [1, 1]
     file.write_text("b")  # the same size, within a moment
     assert read(str(file)) == 2

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from loquent.core.episode import Episode, Turn
 from loquent.core.values import Record
-from loquent.data.filters import at_least, best, filtered, shares, worst
+from loquent.data.filters import at_least, best, filter_episodes, shares, worst
 from loquent.errors import BadSetting
 
 WEIGHTS = Record(guess=1.0)
@@ -42,9 +42,9 @@ def test_by_hand():
 def test_an_episode_that_could_not_be_judged_is_in_no_share():
     episodes = [game(i, float(i)) for i in range(4)]
     episodes[3] = replace(episodes[3], unjudged=("guess",))
-    assert numbers(filtered(episodes, WEIGHTS, top=0.4)) == [2]
+    assert numbers(filter_episodes(episodes, WEIGHTS, top=0.4)) == [2]
     episodes[3] = replace(episodes[3], unjudged=("other",))  # a name without a weight
-    assert numbers(filtered(episodes, WEIGHTS, top=0.25)) == [3]
+    assert numbers(filter_episodes(episodes, WEIGHTS, top=0.25)) == [3]
 
 
 def test_a_share_of_less_than_one_episode_keeps_none_and_not_all():
@@ -54,7 +54,7 @@ def test_a_share_of_less_than_one_episode_keeps_none_and_not_all():
     with pytest.raises(
         BadSetting, match=r"top = 0\.3 of 3 episodes keeps none; use at least 0\.333 to keep one"
     ):
-        filtered([game(i, 0.0) for i in range(3)], WEIGHTS, top=0.3)
+        filter_episodes([game(i, 0.0) for i in range(3)], WEIGHTS, top=0.3)
 
 
 def test_the_share_is_what_it_says_where_a_product_is_a_little_less():
@@ -83,11 +83,11 @@ def test_what_is_kept_is_no_worse_than_what_is_not(scores, share):
 
 def test_the_worst_are_taken_first_and_the_best_of_them():
     games = [game(i, float(value)) for i, value in enumerate((5, 1, 4, 2, 3, 0))]
-    assert numbers(filtered(games, WEIGHTS, bottom=0.5)) == [1, 3, 5]
-    assert numbers(filtered(games, WEIGHTS, bottom=0.5, top=0.67)) == [1, 3]
-    assert numbers(filtered(games, WEIGHTS, top=0.5)) == [0, 2, 4]
-    assert numbers(filtered(games, Record(guess=-1.0), top=0.5)) == [1, 3, 5]
-    assert filtered(games, WEIGHTS) == games
+    assert numbers(filter_episodes(games, WEIGHTS, bottom=0.5)) == [1, 3, 5]
+    assert numbers(filter_episodes(games, WEIGHTS, bottom=0.5, top=0.67)) == [1, 3]
+    assert numbers(filter_episodes(games, WEIGHTS, top=0.5)) == [0, 2, 4]
+    assert numbers(filter_episodes(games, Record(guess=-1.0), top=0.5)) == [1, 3, 5]
+    assert filter_episodes(games, WEIGHTS) == games
     assert shares([5, 1, 4, 2, 3, 0], bottom=0.5, top=0.67).tolist() == [1, 3]
     with pytest.raises(
         BadSetting, match=r"top = 1 of 0 episodes keeps none|bottom = 1 of 0 episodes keeps none"
@@ -108,14 +108,14 @@ def test_a_cutoff_keeps_what_reaches_it_or_fails_at_once():
 
 def test_kinds_come_before_shares():
     games = [game(0, 9.0, "expert"), game(1, 1.0, "suboptimal"), game(2, 2.0, "suboptimal"), game(3, 0.0)]
-    assert numbers(filtered(games, WEIGHTS, kinds=["suboptimal"], top=0.5)) == [2]
-    assert numbers(filtered(games, WEIGHTS, kinds=["expert", ""])) == [0, 3]
+    assert numbers(filter_episodes(games, WEIGHTS, kinds=["suboptimal"], top=0.5)) == [2]
+    assert numbers(filter_episodes(games, WEIGHTS, kinds=["expert", ""])) == [0, 3]
     with pytest.raises(
         BadSetting,
         match=r"none of 4 episodes is of kind adversarial; the dataset has the kinds: '', 'expert', "
         r"'suboptimal'",
     ):
-        filtered(games, WEIGHTS, kinds=["adversarial"])
+        filter_episodes(games, WEIGHTS, kinds=["adversarial"])
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.01, float("nan")])

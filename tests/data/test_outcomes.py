@@ -10,7 +10,7 @@ import pytest
 
 from loquent.adapters.gymnasium import Environment
 from loquent.cli.commands.printing import print_scores
-from loquent.core import episode, logged
+from loquent.core import episode, log_keys
 from loquent.core.agent import Answer
 from loquent.core.episode import Episode, Turn
 from loquent.core.metric import Measured
@@ -94,7 +94,7 @@ def test_seven_of_twenty_is_no_success_of_all():
     shares = {key: value for key, value in found.values.items() if key.startswith("ended/")}
     assert shares == {"ended/left": 0.35, "ended/out of turns": 0.15, "ended/fell": 0.5}
     assert [
-        key for key in found.values if logged.definition(f"evaluation/{key}", logged.LOGGED) is None
+        key for key in found.values if log_keys.definition(f"evaluation/{key}", log_keys.LOGGED) is None
     ] == []
 
 
@@ -173,7 +173,7 @@ def test_the_last_turn_may_be_a_success_where_there_is_a_limit():
 def test_wordle_declares_solved():
     task = Wordle()
     assert task.spec.success == ("solved",)
-    assert [task.succeeded(ended) for ended in ("solved", OUT_OF_TURNS, None)] == [True, False, False]
+    assert [task.is_success(ended) for ended in ("solved", OUT_OF_TURNS, None)] == [True, False, False]
     assert evaluate_agent(task, Knowing(), split="test", episodes=3).values["success"] == 1.0
 
 
@@ -188,10 +188,10 @@ class Knowing:
 
 def test_an_ending_nobody_came_to_is_0_and_what_was_not_measured_is_none():
     line = {"rollout/ended/cut": 0.0, "rollout/ended/left": 0.5}
-    assert logged.value(line, "rollout/ended/left") == 0.5
-    assert logged.value(line, "rollout/ended/fell") == 0.0
-    assert logged.value(line, "evaluation/ended/fell") is None
-    assert logged.value(line, "rollout/success") is None
+    assert log_keys.value(line, "rollout/ended/left") == 0.5
+    assert log_keys.value(line, "rollout/ended/fell") == 0.0
+    assert log_keys.value(line, "evaluation/ended/fell") is None
+    assert log_keys.value(line, "rollout/success") is None
 
 
 def test_gymnasium_tells_of_success_at_the_end():
@@ -297,7 +297,7 @@ def test_an_unjudged_episode_is_in_no_mean_of_its_reward_and_of_the_return():
     for key, column in columns.items():
         assert len(outcomes.rows(episodes, key)) == len(column), key
     assert outcomes.rows(episodes, "return") == ["a", "b"]
-    assert outcomes.unjudged(episodes, ["q", "w"]) == {"unjudged/q": 2.0, "unjudged/w": 0.0}
+    assert outcomes.count_unjudged(episodes, ["q", "w"]) == {"unjudged/q": 2.0, "unjudged/w": 0.0}
     assert outcomes.learnable(episodes, weights) == [episodes[0], episodes[2]]
     assert outcomes.learnable([*episodes, episodes[0]], weights, least=2) == [episodes[0], episodes[0]]
     assert outcomes.learnable(episodes, Record(w=1.0)) == episodes

@@ -38,10 +38,10 @@ def test_an_evaluation_of_an_earlier_version_has_none(tmp_path):
 @pytest.mark.parametrize("wrong", [[1.0], [1.0, "x"], [1.0, True], 3, {"a": 1.0}, [1.0, 2.0, 3.0]])
 def test_torn_scores_are_named(wrong, tmp_path):
     folder = written(tmp_path, {})
-    atomic.write_json(folder.evaluation_file, manifest.sealed({**CONTENT, "samples": {"a": wrong}}))
+    atomic.write_json(folder.evaluation_file, manifest.add_seal({**CONTENT, "samples": {"a": wrong}}))
     with pytest.raises(BadCheckpoint, match=r"torn: samples\.a"):
         folder.evaluation_samples()
-    atomic.write_json(folder.evaluation_file, manifest.sealed({**CONTENT, "samples": [1.0]}))
+    atomic.write_json(folder.evaluation_file, manifest.add_seal({**CONTENT, "samples": [1.0]}))
     with pytest.raises(BadCheckpoint, match=r"samples must be an object \{...\}, got \[1.0\]"):
         folder.evaluation_samples()
 
@@ -51,7 +51,7 @@ def test_torn_scores_are_named(wrong, tmp_path):
 )
 def test_a_record_of_the_episodes_that_is_none_is_refused(wrong, tmp_path):
     folder = written(tmp_path, {})
-    content = manifest.sealed({**CONTENT, "files": {"episodes.jsonl": wrong}})
+    content = manifest.add_seal({**CONTENT, "files": {"episodes.jsonl": wrong}})
     atomic.write_json(folder.evaluation_file, content)
     with pytest.raises(BadCheckpoint, match=r"torn: files\.episodes\.jsonl"):
         final_evaluation.check_episodes(tmp_path)

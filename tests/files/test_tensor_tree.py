@@ -14,7 +14,7 @@ def test_a_tensor_is_copied_only_if_a_file_could_not_hold_it(tmp_path):
     assert [path for path in tensors if tensors[path].data_ptr() == whole.data_ptr()] == ["/whole"]
     assert [path for path in tensors if tensors[path].data_ptr() == tied.data_ptr()] == ["/rows/0"]
     save_file(tensors, tmp_path / "tensors")
-    again = tensor_tree.joined(split, load_file(tmp_path / "tensors"))
+    again = tensor_tree.join(split, load_file(tmp_path / "tensors"))
     assert again["number"] == 3
     assert again["whole"].equal(whole)
     assert again["view"].equal(whole[1:3])

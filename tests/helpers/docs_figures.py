@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.bench import suite
-from loquent.bench.schema import published
+from loquent.bench.schema import paper_tables
 from loquent.metrics.making import declared_range
 from loquent.report.ranges import limits
 from loquent.tasks.comments.task import Comments
@@ -285,7 +285,7 @@ def verdicts(source: str, section: str) -> tuple[str, list[str]]:
 
 def paper_table(name: str, block: str) -> list[str]:
     """The cells of a published table that are not in the row of the paper that the last cell names."""
-    tables = published.load(name).tables.values()
+    tables = paper_tables.load(name).tables.values()
     wrong = []
     for cells in list(table_rows(block))[1:]:
         row = cells[-1].removeprefix("row ")

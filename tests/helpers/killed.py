@@ -111,7 +111,7 @@ def _halved(path):
 def in_rollout(count):
     """Within a collection, after `count` answers of it (and later ones) were played."""
     from loquent.core.live import Live
-    from loquent.training.experience.played import Played
+    from loquent.training.experience.rollouts import Played
 
     inside, tick = [False], _counted(count, lambda *_: die())
     _around(
@@ -149,7 +149,7 @@ def in_network(count):
 def in_decoding(count):
     """Within a collection, between two tokens of the answers being drawn."""
     from loquent.models.decode import loop
-    from loquent.training.experience.played import Played
+    from loquent.training.experience.rollouts import Played
 
     inside, tick = [False], _counted(count, lambda *_: die())
     _around(

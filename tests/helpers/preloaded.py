@@ -19,7 +19,7 @@ from loquent.core import registry
 from loquent.core.seeding import Key
 from loquent.data.pools import Sampler
 from loquent.errors import MissingExtra
-from loquent.metrics.sentiment.labelled import labelled_rows
+from loquent.metrics.sentiment.classifiers import labelled_rows
 from loquent.training import recipes
 from loquent.training.start import make_task, pool
 

@@ -5,7 +5,7 @@ time.
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 
 WORDS = [
     "[PAD]",
@@ -45,7 +45,7 @@ def write(place):
         "intermediate_size": 32,
         "max_position_embeddings": 12,
     }
-    with borrowed(Key(0)):
+    with borrow_generators(Key(0)):
         BertModel(BertConfig(vocab_size=len(WORDS), **sizes), add_pooling_layer=False).eval().save_pretrained(
             place
         )

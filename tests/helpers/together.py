@@ -67,8 +67,8 @@ def masks(folder, rank, names):
     from loquent.core.seeding import Key
     from loquent.pretrained.forward import dropout
 
-    drawn, own = [], dropout.kept
-    dropout.kept = lambda *given: drawn.append(own(*given)) or drawn[-1]
+    drawn, own = [], dropout.dropout_mask
+    dropout.dropout_mask = lambda *given: drawn.append(own(*given)) or drawn[-1]
     first = {}
     for name in names:
         model, kind = fork.actor(layers=1, width=16, dropout=0.1), registry.find("algorithm", name)

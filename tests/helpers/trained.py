@@ -28,7 +28,7 @@ def once(tmp_path_factory, name, make):
 
 def wordle_games(folder):
     """Two games of a random player for each of twenty secrets."""
-    from loquent.agents.scripted import Random
+    from loquent.agents.baselines import Random
     from loquent.core import episode
     from loquent.core.rollout.loop import games, play
     from loquent.tasks.wordle.task import Wordle

@@ -20,7 +20,7 @@ from loquent.metrics.making import make
 from loquent.rewards import Counting, Learner, Term, TokenTerm, compose
 from loquent.rewards.cache import Cached
 from loquent.rewards.counting import is_reward
-from loquent.rewards.quantities import rewarded
+from loquent.rewards.quantities import rewarded_keys
 from loquent.training.evaluate import scores
 from loquent.training.metrics import build_metrics
 
@@ -272,7 +272,7 @@ def test_a_metric_of_an_episode_has_its_parts_under_its_name(module):
     assert (range_of(own, "rule"), range_of(own, "rule/few")) == ((-2.0, 1.0), EVERYTHING)
     terms, _ = compose.build({"by_name:rule": 1.0}, Context())
     settings, values = {"by_name:rule": {}}, ["return", "rule", "rule/few", "ruler"]
-    assert rewarded({"by_name:rule": 1.0}, terms, settings, [own], values) == ["rule", "rule/few"]
+    assert rewarded_keys({"by_name:rule": 1.0}, terms, settings, [own], values) == ["rule", "rule/few"]
 
 
 @pytest.mark.parametrize("answer", ["nan", "text", "raw", "slash", "large"])

@@ -9,15 +9,15 @@ import transformers
 
 from helpers.models.small_models import batch_of, drawn, keys_of
 from loquent import pretrained
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadModel
-from loquent.models.caches import paired, twins
+from loquent.models.caches import encoder_decoder, twins
 from loquent.models.caches import rows as rows_module
 from loquent.models.decode.loop import Decoding, decode
 from loquent.models.engine import Nucleus
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.trie import Trie
-from loquent.pretrained import head, hidden, logits, padded, pairs
+from loquent.pretrained import head, hidden, logits, pad_rows, pairs
 
 END, START, VOCABULARY = 1, 3, 40
 MARKS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": END, "decoder_start_token_id": START}
@@ -28,7 +28,7 @@ def t5(dtype=torch.float64, **more):
     config = transformers.T5Config(
         vocab_size=VOCABULARY, dropout_rate=0.0, **{"initializer_factor": 0.6, **sizes, **MARKS, **more}
     )
-    with borrowed(Key(0, ("t5",))):
+    with borrow_generators(Key(0, ("t5",))):
         return transformers.T5ForConditionalGeneration(config).to(dtype).eval()
 
 
@@ -40,7 +40,7 @@ def bart(dtype=torch.float64, **more):
     }
     more = {"max_position_embeddings": 48, "init_std": 0.15, **more}
     config = transformers.BartConfig(vocab_size=VOCABULARY, d_model=32, **sides, **MARKS, **more)
-    with borrowed(Key(0, ("bart",))):
+    with borrow_generators(Key(0, ("bart",))):
         return transformers.BartForConditionalGeneration(config).to(dtype).eval()
 
 
@@ -77,7 +77,7 @@ def test_the_sides_of_rows_by_hand():
 def test_states_and_logits_are_those_of_the_model_on_each_pair_alone(kind):
     module = MODELS[kind]()
     rows = [[~5, ~6, ~7, START, 8, 9], [~5, START, 3, ~4, ~9, ~9, START, 7], [~5, ~6, ~7, START, 1]]
-    tokens = padded(rows, 0, "cpu")[0]
+    tokens = pad_rows(rows, 0, "cpu")[0]
     layer = head(module)
     assert layer is not None
     assert layer.product is not None
@@ -129,7 +129,7 @@ def test_answers_to_prompts_read_in_passes_are_the_same(kind, budget, monkeypatc
     module.get_encoder().register_forward_pre_hook(
         lambda _, args, kwargs: shapes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
     )
-    monkeypatch.setattr(paired, "PREFILL", budget)
+    monkeypatch.setattr(encoder_decoder, "PREFILL", budget)
     found = drawn(module, prompts, settings, more, end=(), pad=0)
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.tokens.ids.tolist() == theirs.tokens.ids.tolist()

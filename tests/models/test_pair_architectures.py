@@ -15,7 +15,7 @@ from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel
 from loquent.models.caches.cache import Uncached
-from loquent.models.caches.paired import Paired
+from loquent.models.caches.encoder_decoder import Paired
 from loquent.models.caches.rows import rows_of
 from loquent.models.score.tokens import action_scores, weighted_nll
 from loquent.models.tokens.trie import Trie

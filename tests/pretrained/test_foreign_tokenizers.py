@@ -203,9 +203,9 @@ def test_a_panic_and_a_text_that_is_no_tokenizer_are_named(honest, tmp_path):
 
 def test_a_content_is_checked_once_and_a_changed_file_again(honest, tmp_path, monkeypatch):
     file, runs = tmp_path / "tokenizer.json", []
-    original = tokenizer_files.limited.run
+    original = tokenizer_files.sandbox.run
     monkeypatch.setattr(
-        tokenizer_files.limited, "run", lambda *job, **limits: runs.append(job) or original(*job, **limits)
+        tokenizer_files.sandbox, "run", lambda *job, **limits: runs.append(job) or original(*job, **limits)
     )
     for text in (json.dumps(honest), json.dumps(honest, indent=3), json.dumps(honest)):
         file.write_text(text)

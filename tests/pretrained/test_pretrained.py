@@ -368,9 +368,9 @@ def test_evaluating_gives_every_mode_back():
 def test_groups_and_padding():
     assert pretrained.groups([3, 9, 4, 1], 10) == [[1], [2, 0], [3]]
     assert pretrained.groups([], 10) == []
-    ids, real = pretrained.padded([[5], [6, 7]], 0, "cpu")
+    ids, real = pretrained.pad_rows([[5], [6, 7]], 0, "cpu")
     assert ids.tolist() == [[5, 0], [6, 7]]
     assert real.tolist() == [[True, False], [True, True]]
-    ids, real = pretrained.padded([[5], [6, 7]], 0, "cpu", left=True)
+    ids, real = pretrained.pad_rows([[5], [6, 7]], 0, "cpu", left=True)
     assert ids.tolist() == [[0, 5], [6, 7]]
     assert real.tolist() == [[False, True], [True, True]]

@@ -82,18 +82,18 @@ def test_the_memory_of_deep_networks_is_counted_exactly(name):
     with torch.device("meta"):
         whole = kind.from_config(config, trust_remote_code=False)
     size = sum(p.numel() * 4 for p in whole.parameters()) + sum(b.nbytes for b in whole.buffers())
-    assert sizes.needed(kind, config, torch.float32, 1 << 40) == size
+    assert sizes.bytes_needed(kind, config, torch.float32, 1 << 40) == size
 
 
 def test_a_network_that_fits_is_not_built_twice(model, monkeypatch):
-    monkeypatch.setattr(sizes, "needed", lambda *_: 1 / 0)
+    monkeypatch.setattr(sizes, "bytes_needed", lambda *_: 1 / 0)
     assert pretrained.load(model).vocabulary
 
 
 def test_the_free_memory_of_the_moment_counts(monkeypatch):
     config = transformers.GPT2Config()
     kind = transformers.AutoModelForCausalLM
-    need = sizes.needed(kind, config, torch.float32, 1 << 40)
+    need = sizes.bytes_needed(kind, config, torch.float32, 1 << 40)
     assert need == 124_439_808 * 4
     monkeypatch.setattr(sizes, "SMALL", 0)
     monkeypatch.setattr(memory, "available", lambda: need)

@@ -117,7 +117,7 @@ def test_runs_of_earlier_versions_say_that_it_is_not_recorded(tmp_path, capsys):
     assert page.count("not recorded") >= 3
     torn = json.loads((folder / "evaluation.json").read_text()) | {"decoding": 5}
     (folder / "evaluation.json").write_text(
-        json.dumps(manifest.sealed({k: v for k, v in torn.items() if k != "seal"}))
+        json.dumps(manifest.add_seal({k: v for k, v in torn.items() if k != "seal"}))
     )
     with pytest.raises(BadCheckpoint, match="decoding must be a text, got 5"):
         _ = load_run(folder).evaluation

@@ -127,7 +127,7 @@ def test_an_odd_evaluation_is_left_out_by_the_name_of_its_field(kind, tmp_path):
         found[name] = value
     else:
         found[name][key] = value
-    (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(found)))
+    (folder / "evaluation.json").write_text(json.dumps(manifest.add_seal(found)))
     assert re.search(
         rf"evaluation\.json is torn: {says}",
         page_of(folder, tmp_path / "page.html")[1].replace("&#x27;", "'"),
@@ -138,5 +138,5 @@ def test_a_value_that_no_chart_can_hold_is_left_out(tmp_path):
     folder = run(tmp_path / "run")
     found = json.loads((folder / "evaluation.json").read_text())
     found["values"]["perplexity"] = 1e300
-    (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(found)))
+    (folder / "evaluation.json").write_text(json.dumps(manifest.add_seal(found)))
     assert "perplexity is too large to be drawn" in page_of(folder, tmp_path / "page.html")[1]

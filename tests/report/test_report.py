@@ -16,7 +16,7 @@ from loquent.core import episode
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
 from loquent.report import charts, write_report
 from loquent.report.charts import ChartIds, Curve, Dot, Scale
-from loquent.report.groups import Point, read, thinned
+from loquent.report.groups import Point, read, thin_curve
 from loquent.report.page import html
 
 
@@ -61,10 +61,10 @@ def test_curves_are_means_with_one_deviation(folder):
 
 def test_a_long_run_is_thinned_by_means():
     points = [Point(update, float(update), float(update), float(update), 1) for update in range(1, 1001)]
-    thin = thinned(points, 240)
+    thin = thin_curve(points, 240)
     assert len(thin) == 200
     assert thin[0].mean == 3.0 == (1 + 2 + 3 + 4 + 5) / 5
-    assert thinned(points, 1000) == points
+    assert thin_curve(points, 1000) == points
 
 
 def test_every_section_is_there_and_every_chart_says_what_it_shows(folder):
@@ -266,7 +266,7 @@ def test_a_line_ends_where_a_seed_does(tmp_path):
     assert "of 2 seeds from update 4 on" in svg
     assert "3 seeds, 2 where the line is dotted" in html([group])
     assert 'fewer"' not in charts.curves(ChartIds(), "x", "", [Curve("a", 0, points[:3])])
-    assert [(point.n, point.update) for point in thinned(points, 2)] == [(3, 2.0), (2, 5.0)], (
+    assert [(point.n, point.update) for point in thin_curve(points, 2)] == [(3, 2.0), (2, 5.0)], (
         "no mean over both"
     )
     lone = charts.curves(

@@ -146,14 +146,14 @@ def test_what_is_outside_the_reward_is_recorded_and_belongs_to_a_metric(recorded
 def test_a_saturated_return_is_known_by_the_recorded_range(tmp_path, top, saturated):
     run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], returns=[0.98] * 6)
     evaluation = EVALUATION | ({"ranges": {"return": top}} if top else {})
-    (run / "evaluation.json").write_text(json.dumps(manifest.sealed(evaluation)))
+    (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(evaluation)))
     assert ("The return was saturated" in section(html(read([run])))) is saturated
 
 
 def test_what_an_earlier_version_did_not_record_is_unknown(tmp_path):
     run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
     old = {key: value for key, value in EVALUATION.items() if key != "rewarded"}
-    (run / "evaluation.json").write_text(json.dumps(manifest.sealed(old)))
+    (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(old)))
     page = section(html(read([run])))
     assert "does not record which values are rewarded" in page
     assert "The reward is being gamed." not in page
@@ -182,7 +182,7 @@ def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, upd
         lines.append(line)
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     if finished:
-        (path / "evaluation.json").write_text(json.dumps(manifest.sealed(EVALUATION)))
+        (path / "evaluation.json").write_text(json.dumps(manifest.add_seal(EVALUATION)))
     return path
 
 
@@ -285,7 +285,7 @@ def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
     else:
         told = json.loads((run / "evaluation.json").read_text())
         del told["higher_is_better"]["watch/distinct_2"]
-        (run / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
+        (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(told)))
     page = section(html(read([run])))
     assert (
         "Looked at: perplexity. Not looked at, because some evaluations have no value of it: "

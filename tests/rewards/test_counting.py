@@ -23,7 +23,7 @@ from loquent.metrics.function import FunctionMetric
 from loquent.rewards import Counting, Learner, Term, TokenTerm, apply, build
 from loquent.rewards.cache import Cached
 from loquent.rewards.counting import NAMES
-from loquent.rewards.placement import pieces, placed, sentence_ends
+from loquent.rewards.placement import pieces, place_rewards, sentence_ends
 
 ROWS = {"r": Row("r")}
 
@@ -380,7 +380,7 @@ def test_scores_that_are_small_but_not_alike_are_normalised(normalization):
 def test_a_piece_that_is_counted_twice_is_seen():
     """The twin of the law above: sums of scores, not of differences, are another total."""
     cuts = pieces("a.b. c", [2, 4, 6], "token")
-    assert sum(placed(6.0, cuts, [2.0, 4.0], [2, 4, 6])) == 6.0
+    assert sum(place_rewards(6.0, cuts, [2.0, 4.0], [2, 4, 6])) == 6.0
     assert sum([2.0, 4.0, 6.0]) != 6.0
 
 

@@ -119,7 +119,7 @@ def test_no_reply_raises(reply):
 )
 def test_a_text_cannot_leave_its_tags(pieces):
     text = "".join(pieces)
-    asked = questions.fenced({"prompt": "p", "answer": text})
+    asked = questions.fence_texts({"prompt": "p", "answer": text})
     opening = asked.splitlines()[3]
     assert asked.count(opening) == 1
     assert asked.endswith(f"{opening}\n{text}\n{opening.replace('<', '</')}")

@@ -14,11 +14,11 @@ from loquent.metrics.captions.concepts import ConceptCoverage
 from loquent.metrics.diversity.repetition import RepetitionRate
 from loquent.metrics.diversity.watch import Watch
 from loquent.metrics.function import FunctionMetric, metric
-from loquent.metrics.making import declared, declared_range, make
+from loquent.metrics.making import declared_range, declared_trait, make
 from loquent.metrics.sentiment.sentiment import Sentiment
 from loquent.rewards import compose
 from loquent.rewards.counting import Counting
-from loquent.rewards.quantities import quantity, rewarded
+from loquent.rewards.quantities import quantity, rewarded_keys
 from loquent.rewards.terms import Term
 from loquent.training.metrics import Renamed
 
@@ -94,7 +94,8 @@ def test_the_range_that_a_class_declares(key, ends):
 
 def test_each_registered_metric_declares_a_range():
     ends = {
-        name: (declared(name, "range", EVERYTHING), declared(name, "ranges", {})) for name in names("metric")
+        name: (declared_trait(name, "range", EVERYTHING), declared_trait(name, "ranges", {}))
+        for name in names("metric")
     }
     assert {name for name, (whole, own) in ends.items() if whole == EVERYTHING and not own} == {
         "bert_score", "bleurt", "preference_model",  # the numbers of a network
@@ -125,7 +126,7 @@ def test_the_ranges_of_single_keys():
 
 
 def test_a_metric_says_which_fields_it_needs():
-    assert {name: needs for name in names("metric") if (needs := declared(name, "needs", ()))} == {
+    assert {name: needs for name in names("metric") if (needs := declared_trait(name, "needs", ()))} == {
         "parent": ("table",)
     }
 
@@ -163,7 +164,7 @@ def inside(rewards, metrics):
         own = {key: options[key] for key in ("n", "source", "field") if key in options}
         of = options.get("of", name)
         terms.append(term(name, built(of, {"of": of, **own}), options.get("key", "")))
-    return rewarded(rewards, terms, metrics, [built(name, own) for name, own in metrics.items()])
+    return rewarded_keys(rewards, terms, metrics, [built(name, own) for name, own in metrics.items()])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from loquent.core.task import Row
 from loquent.errors import BadModel, BadReward, BadSetting
 from loquent.metrics.function import FunctionMetric
 from loquent.rewards import Term, TokenTerm, build
-from loquent.rewards.terms import dotted
+from loquent.rewards.terms import dotted_callable
 
 ROWS = [Row("first"), Row("second")]
 
@@ -171,9 +171,9 @@ def test_any_function_by_its_dotted_path(module):
 )
 def test_a_dotted_path_that_leads_nowhere(module, function, said):
     with pytest.raises(BadSetting, match=re.escape(said)):
-        dotted(Context(), function=function)
+        dotted_callable(Context(), function=function)
     with pytest.raises(BadSetting, match="per must be one of 'episode', 'token', got 'batch'"):
-        dotted(Context(), function="a:b", per="batch")
+        dotted_callable(Context(), function="a:b", per="batch")
 
 
 def test_without_a_key_a_term_takes_the_score_called_as_the_metric_is():

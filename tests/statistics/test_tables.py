@@ -107,7 +107,7 @@ def test_html_gives_hostile_cells_back_as_text():
     ]
     seen = Cells(tables.Table(HOSTILE, cells).__html__())
     assert seen.tags == {"div", "table", "thead", "tbody", "tr", "th", "td", "small"}
-    shown, formulas = (list(map(tables.escaped, texts)) for texts in (HOSTILE, FORMULAS))
+    shown, formulas = (list(map(tables.escape_text, texts)) for texts in (HOSTILE, FORMULAS))
     assert seen.texts == [*shown, *(text * 2 for text in shown), *formulas, *formulas]
 
 
@@ -120,8 +120,10 @@ def test_csv_gives_hostile_cells_back_and_guards_formulas():
 
 
 def test_named_texts_begin_in_one_column():
-    assert tables.named({"a": "x", "b\nb": "y\x1b", "c": ""}, "  ") == "  a     x\n  b\\nb  y\\x1b\n  c\n"
-    assert tables.named({}) == ""
+    assert (
+        tables.name_lines({"a": "x", "b\nb": "y\x1b", "c": ""}, "  ") == "  a     x\n  b\\nb  y\\x1b\n  c\n"
+    )
+    assert tables.name_lines({}) == ""
 
 
 def test_a_row_of_another_length_is_refused():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import loquent
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.core import episode, registry
 from loquent.core.rollout.loop import replay
 from loquent.training.evaluate import evaluate_agent

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.tracers.echo import Echo
-from loquent.agents.scripted import Expert, Random
+from loquent.agents.baselines import Expert, Random
 from loquent.core import registry
 from loquent.core.rollout.loop import games, play, rebuild
 from loquent.core.seeding import Key

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from helpers import trained
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.core import episode, registry
 from loquent.core.rollout.loop import games, play
 from loquent.training.run import load_run

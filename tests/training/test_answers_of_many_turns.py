@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from loquent.algorithms.policy_gradient.compared import episodes_of
+from loquent.algorithms.policy_gradient.episode_groups import episodes_of
 from loquent.training import recipes
 from loquent.training.trainer import Trainer
 

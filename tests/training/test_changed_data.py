@@ -8,7 +8,7 @@ import loquent
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
 from loquent.training import recipes
-from loquent.training.extending import extended
+from loquent.training.extending import extend_recipe
 from loquent.training.identity import data_digest
 from loquent.training.run import load_run
 from loquent.training.train import train
@@ -40,7 +40,7 @@ def test_a_resumed_run_refuses_other_rows_of_training(run):
     noted = json.loads((folder / "machine.json").read_text())["data"]
     assert len(noted) == 32
     write(data, "train", "other")
-    longer = extended(load_run(folder), ["training.updates=2"])
+    longer = extend_recipe(load_run(folder), ["training.updates=2"])
     with pytest.raises(BadCheckpoint, match=rf"its data was '{noted}' and is '\w{{32}}' now"):
         train(longer, folder, progress=False, resume=True)
 
@@ -56,7 +56,7 @@ def test_the_hash_is_of_the_files_that_a_run_began_with(run):
 def test_a_resumed_run_refuses_other_words_of_a_reward(run):
     _, folder = run
     (folder.parent / "words.txt").write_text("good 2\n")
-    longer = extended(load_run(folder), ["training.updates=2"])
+    longer = extend_recipe(load_run(folder), ["training.updates=2"])
     with pytest.raises(BadCheckpoint, match="its data was"):
         train(longer, folder, progress=False, resume=True)
 
@@ -85,7 +85,7 @@ def test_the_hash_has_the_files_of_seats_teachers_rewards_and_metrics(tmp_path):
 def test_it_goes_on_where_the_files_were_written_again_with_the_same_rows(run):
     data, folder = run
     write(data, "train", "train")
-    longer = extended(load_run(folder), ["training.updates=2"])
+    longer = extend_recipe(load_run(folder), ["training.updates=2"])
     assert train(longer, folder, progress=False, resume=True).metrics[-1]["update"] == 2
 
 

@@ -179,7 +179,7 @@ def test_a_manifest_names_files_of_its_folder_alone(name, kept):
     folder, _, _ = kept
     file = folder / "update-1" / "manifest.json"
     files = json.loads(file.read_text())["files"] | {name: {"size": 1, "sha256": ""}}
-    file.write_text(json.dumps(manifest.sealed({"files": files})))
+    file.write_text(json.dumps(manifest.add_seal({"files": files})))
     with pytest.raises(Damaged, match=r"manifest\.json is no manifest"):
         checkpoint.load(folder / "update-1")
 

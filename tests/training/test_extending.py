@@ -12,7 +12,7 @@ from loquent.core import registry
 from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files.run_folder import RunFolder
 from loquent.training import identity
-from loquent.training.extending import extended
+from loquent.training.extending import extend_recipe
 from loquent.training.run import load_run
 from loquent.training.train import train
 
@@ -23,7 +23,7 @@ def test_an_extended_run_equals_one_that_had_its_updates_from_the_start(learner,
     recipe = recipe_of(learner, recorded)
     run = train(recipe, tmp_path / "run", progress=False)
     assert [line["update"] for line in run.metrics][-1] == 1
-    train(extended(run, ["training.updates=3"]), run.folder, progress=False, resume=True)
+    train(extend_recipe(run, ["training.updates=3"]), run.folder, progress=False, resume=True)
     whole = train(recipe.replace("training.updates=3"), tmp_path / "whole", progress=False)
     assert results(run.folder) == results(whole.folder)
     assert load_run(run.folder).recipe == whole.recipe
@@ -74,7 +74,7 @@ def test_the_seeds_of_a_folder_keep_their_extension(tmp_path):
 )
 def test_other_changes_are_refused(short, override, message):
     with pytest.raises(BadSetting, match=message):
-        extended(short, [override])
+        extend_recipe(short, [override])
     assert short.files.has_ended
 
 
@@ -83,7 +83,7 @@ def test_model_path_is_named_where_it_is_read(learner):
     """A learner without a language model ignores it, so a new run would begin from nothing."""
     recipe = recipe_of(learner, None)
     with pytest.raises(BadSetting, match=r"train a new run.*loquent train") as changed:
-        extended(SimpleNamespace(recipe=recipe, folder="runs/a"), ["algorithm.gamma=0.5"])
+        extend_recipe(SimpleNamespace(recipe=recipe, folder="runs/a"), ["algorithm.gamma=0.5"])
     now = identity.settings(recipe)
     with pytest.raises(AnotherRun, match="start a new run in another folder") as differs:
         identity.compare({"settings": {**now, "algorithm.gamma": 0.5}}, {"settings": now})
@@ -94,8 +94,8 @@ def test_fewer_updates_are_refused(short, tmp_path):
     longer = short.recipe.replace("training.updates=2")
     run = train(longer, tmp_path / "run", progress=False)
     with pytest.raises(BadSetting, match=r"training.updates = 1 is less than the 2 of"):
-        extended(run, ["training.updates=1"])
-    assert extended(run, ["training.updates=2"]) == longer
+        extend_recipe(run, ["training.updates=1"])
+    assert extend_recipe(run, ["training.updates=2"]) == longer
     assert run.files.has_ended
 
 
@@ -109,7 +109,7 @@ def test_fewer_updates_are_refused(short, tmp_path):
 def test_a_schedule_over_all_updates_is_refused(learner, override, reason, tmp_path):
     run = train(recipe_of(learner, None, override), tmp_path / "run", progress=False)
     with pytest.raises(BadSetting, match=f"depend on the number of updates: {reason}"):
-        extended(run, ["training.updates=3"])
+        extend_recipe(run, ["training.updates=3"])
     assert run.files.has_ended
     with pytest.raises(BadCheckpoint, match=r"training.updates was 1 and is 3 now"):
         train(run.recipe.replace("training.updates=3"), run.folder, progress=False, resume=True)
@@ -127,7 +127,7 @@ def test_a_run_that_stopped_early_is_refused(tmp_path):
     run = train(recipe, tmp_path / "run", progress=False)
     assert len(run.metrics) < 4
     with pytest.raises(BadCheckpoint, match="was stopped early, after update"):
-        extended(run, ["training.updates=9"])
+        extend_recipe(run, ["training.updates=9"])
     assert run.files.has_ended
 
 

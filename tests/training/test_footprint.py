@@ -9,7 +9,7 @@ from loquent.core.seeding import Key
 from loquent.errors import BadModel
 from loquent.files.machine.memory import Saved
 from loquent.pretrained.footprint import mix, products, recompute
-from loquent.training.extending import extended
+from loquent.training.extending import extend_recipe
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
@@ -118,7 +118,7 @@ def test_products_in_bfloat16_measure_the_policy_that_a_step_wrote(learner, key)
 def test_a_run_with_both_is_resumed_to_the_bit_and_loads(learner, tmp_path):
     recipe = recipe_of(learner, None, MIXED, AGAIN)
     run = train(recipe, tmp_path / "run", progress=False)
-    train(extended(run, ["training.updates=2"]), run.folder, progress=False, resume=True)
+    train(extend_recipe(run, ["training.updates=2"]), run.folder, progress=False, resume=True)
     whole = train(recipe.replace("training.updates=2"), tmp_path / "whole", progress=False)
     assert results(run.folder) == results(whole.folder)
     again = load_run(whole.folder).evaluate(episodes=recipe.training.final_episodes)

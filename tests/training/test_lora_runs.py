@@ -17,7 +17,7 @@ from loquent.files import names, tensor_tree
 from loquent.pretrained import lora
 from loquent.training import checkpoint, policies, recipes
 from loquent.training.estimate import estimate
-from loquent.training.extending import extended
+from loquent.training.extending import extend_recipe
 from loquent.training.run import load_run
 from loquent.training.start import load_language
 from loquent.training.train import train
@@ -108,7 +108,7 @@ def test_the_reference_the_critic_and_the_mask_share_the_weights_of_the_policy(b
 def test_a_resumed_run_equals_an_unbroken_one_and_both_load(learner, recorded, base, tmp_path):
     recipe = adapted(learner, recorded, base)
     run = train(recipe, tmp_path / "run", progress=False)
-    train(extended(run, ["training.updates=3"]), run.folder, progress=False, resume=True)
+    train(extend_recipe(run, ["training.updates=3"]), run.folder, progress=False, resume=True)
     whole = train(recipe.replace("training.updates=3"), tmp_path / "whole", progress=False)
     assert results(run.folder) == results(whole.folder)
     again = load_run(whole.folder).evaluate(episodes=recipe.training.final_episodes)
@@ -198,7 +198,7 @@ def test_a_run_whose_base_has_changed_or_gone_is_not_resumed(base, tmp_path):
         next(other.module.parameters())[0] += 1
     pretrained.save(other, tmp_path / "base")
     with pytest.raises(BadModel, match="other weights than those that the adapter learned with"):
-        train(extended(made, ["training.updates=2"]), made.folder, progress=False, resume=True)
+        train(extend_recipe(made, ["training.updates=2"]), made.folder, progress=False, resume=True)
     shutil.rmtree(tmp_path / "base")
     with pytest.raises(BadModel, match=r"base"):
         load_run(made.folder).evaluate(episodes=2)
@@ -241,7 +241,7 @@ def test_the_recipe_is_read_back_and_settings_are_described(base):
     from loquent.training.recipes.describing import describe
 
     recipe = adapted("ppo", None, base)
-    assert recipe.resolved()["model"]["lora"] == {"rank": 2, "alpha": 4.0, "dropout": 0.0, "targets": []}
+    assert recipe.resolve()["model"]["lora"] == {"rank": 2, "alpha": 4.0, "dropout": 0.0, "targets": []}
     assert recipes.Recipe.replace(recipe, "model.lora.targets=c_attn").model.lora.targets == ("c_attn",)
     assert "model.lora.rank (default 0, at least 0)" in describe("lora")
     assert "2106.09685" in describe("model.lora.rank")

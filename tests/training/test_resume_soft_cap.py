@@ -14,7 +14,7 @@ from helpers import killed
 from helpers.states import difference
 from helpers.training import killed_runs
 from loquent import pretrained
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.files.run_folder import RunFolder
 from loquent.training import checkpoint
 
@@ -55,7 +55,7 @@ def recipe(tmp_path):
         "final_logit_softcapping": CAP,
         "initializer_range": 1e-3,
     }
-    with borrowed(Key(0, ("capped",))):
+    with borrow_generators(Key(0, ("capped",))):
         module = Gemma2ForCausalLM(Gemma2Config(**sizes, **marks, **more, tie_word_embeddings=False))
     pretrained.save(pretrained.LanguageModel(module, tokenizer), tmp_path / "capped")
     file = tmp_path / "capped.yaml"

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.core import episode
 from loquent.core.rollout.loop import games, play
 from loquent.errors import BadSetting

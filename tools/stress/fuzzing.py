@@ -22,11 +22,11 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.errors import ProgramBudgetError, ProgramError
 from loquent.tasks.blocks import programs
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Board, Item, tower_block
-from loquent.tasks.blocks.nlvr import published
+from loquent.tasks.blocks.nlvr import statement_files
 from loquent.tasks.blocks.programs.functions import BROKEN, FUNCTIONS, LOOPS
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.sources import builtin
@@ -103,7 +103,7 @@ def corpus(folder: Path | None = None) -> list[str]:
     """Programs to mutate: the published ones of a folder, or else a part of the built-in ones."""
     if folder is None:
         return [each["program"] for kind in ("tower", "scatter") for each in builtin.statements(kind)[::5]]
-    files = [published.read(file).statements.values() for file in published.find_all(folder)]
+    files = [statement_files.read(file).statements.values() for file in statement_files.find_all(folder)]
     return sorted({each.program for statements in files for each in statements})
 
 
@@ -296,7 +296,7 @@ def _tried(text: str, board: Board) -> str:
     except ProgramError:
         return "failed"
     if type(value) is not bool:
-        raise TypeError(f"a value that is no bool: {shown(value)}")
+        raise TypeError(f"a value that is no bool: {show(value)}")
     return "bool"
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import loquent
 from loquent.bench import suite
-from loquent.bench.schema import published
+from loquent.bench.schema import paper_tables
 from loquent.cli.convert import rl4lms
 from loquent.errors import LoquentError
 from loquent.training import recipes
@@ -180,7 +180,7 @@ READERS: dict[
     "show and load again": ("recipe", 4, again),
     "import rl4lms": ("rl4lms", 45, partial(rl4lms.convert, accept_changes=True)),
     "bench": ("suite", 8, suite.load),
-    "published figures": ("paper", 2, published.read),
+    "published figures": ("paper", 2, paper_tables.read),
 }
 
 

@@ -88,9 +88,9 @@ class Load:
                 begin = time.perf_counter()
                 answer, reward = self.post(http, fields)
                 self.seconds.append(time.perf_counter() - begin)
-                before = self.judge.measured(row["caption"], history, image)
+                before = self.judge.measure(row["caption"], history, image)
                 history.append((asked, questions.answer(asked, scene)))
-                right = self.judge.measured(row["caption"], history, image) - before
+                right = self.judge.measure(row["caption"], history, image) - before
                 wrong = answer != history[-1][1] or abs(reward - right) > 1e-9
                 self.count("wrong", int(wrong))
                 self.count("steps")

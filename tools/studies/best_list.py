@@ -26,7 +26,7 @@ def solved(task, rows):
     pool, found = task.pool("validation"), []
     for row in rows:
         values, image = builtin.scene_of(row.fields).values, task.image(row.fields)
-        subject, stated, _ = questions.captions()[questions.normalised(row["caption"])]
+        subject, stated, _ = questions.captions()[questions.normalise(row["caption"])]
 
         def percentile(known, subject=subject, values=values, image=image):
             beliefs = np.full((scene.PROPERTIES, scene.VALUES), 1 / scene.VALUES)

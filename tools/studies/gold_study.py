@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from loquent.report.divergence import FEWEST, exceeded
+from loquent.report.divergence import FEWEST, find_falls
 
 HISTORIES, NOISE = 1000, 0.05
 
@@ -20,7 +20,7 @@ def of_walk(evaluations, generator):
     """Whether it speaks of a random walk at its end, while the return rises."""
     returns = [0.3 + 0.5 * i / (evaluations - 1) + 0.03 * generator.normal() for i in range(evaluations)]
     walk = (0.5 + NOISE * generator.normal(size=evaluations).cumsum()).tolist()
-    return bool(exceeded(range(evaluations), returns, {"gold": walk}, {"gold": True}, top=None))
+    return bool(find_falls(range(evaluations), returns, {"gold": walk}, {"gold": True}, top=None))
 
 
 def walks(evaluations, histories=HISTORIES):
@@ -34,7 +34,7 @@ def speaks(evaluations, gold, generator):
     returns = [i / evaluations + 0.03 * generator.normal() for i in range(evaluations)]
     values = [gold(i / evaluations) + NOISE * generator.normal() for i in range(evaluations)]
     return any(
-        exceeded(range(n), returns[:n], {"gold": values[:n]}, {"gold": True}, top=None)
+        find_falls(range(n), returns[:n], {"gold": values[:n]}, {"gold": True}, top=None)
         for n in range(FEWEST, evaluations + 1)
     )
 

@@ -51,7 +51,7 @@ def table(file):
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "made.yaml"
         page.write_text(found.text)
-        recipe = recipes.load(page).resolved()
+        recipe = recipes.load(page).resolve()
     keys = dict(leaves(yaml.safe_load(Path(file).read_text())))
     lines = []
     for key, value in keys.items():

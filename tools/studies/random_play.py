@@ -47,7 +47,7 @@ def shares(folder, configuration, least):
     queue = games(rows, each=-(-least // len(rows)))
     agents = Uniform(task.actions), StopForcing(Uniform(task.actions), task)
     played = [play(task, queue, agent, seed=0, split=split) for agent in agents]
-    return [100 * float(np.mean([bool(task.succeeded(e.ended)) for e in episodes])) for episodes in played]
+    return [100 * float(np.mean([bool(task.is_success(e.ended)) for e in episodes])) for episodes in played]
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
-from loquent.data.pools import Pool, finite, shown
+from loquent.data.pools import Pool, finite, show
 from loquent.data.tables.rows import by_id
 from loquent.errors import BadRow, BadSetting, UnknownName, kind_of, naming
 
@@ -28,7 +28,7 @@ class DrawnRows:
 
     def __init__(self, task: Task, scale: float) -> None:
         if not finite(scale):
-            raise BadSetting(f"priority_scale = {shown(scale)}: must be a finite number of at least 0")
+            raise BadSetting(f"priority_scale = {show(scale)}: must be a finite number of at least 0")
         self.task, self.scale = task, float(scale)
         self.added: dict[str, list[tuple[Row, float]]] = {}
         self._pools: dict[str, Pool] = {}
@@ -44,7 +44,7 @@ class DrawnRows:
         """
         weight = row.fields.get("weight", 1.0) if weight is None else weight
         if not finite(weight):
-            raise BadSetting(f"weight = {shown(weight)}: must be a finite number of at least 0")
+            raise BadSetting(f"weight = {show(weight)}: must be a finite number of at least 0")
         if any(row.id == other.id for other, _ in self.added.get(split, ())) or row.id in self._by_ids(split):
             raise BadRow(f"{split} already has a row with the id {row.id!r}; add the row under another id")
         self.added.setdefault(split, []).append((row, float(weight)))
@@ -78,7 +78,7 @@ class DrawnRows:
             raise BadSetting(f"{what}; give a row a positive weight, or set priority_scale = 0")
         return pool.draw(uniform, self.scale)
 
-    def chosen(self, split: str, options: Mapping[str, Any]) -> Row | None:
+    def find_row(self, split: str, options: Mapping[str, Any]) -> Row | None:
         """The row that the option `sample`, `index` or `id` names; None without such an option.
 
         Raises:

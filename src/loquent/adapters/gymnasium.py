@@ -33,7 +33,7 @@ from loquent.adapters.info import InfoBuilder
 from loquent.core import registry
 from loquent.core.agent import Agent, own_agents
 from loquent.core.episode import Episode
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.core.live import Live
 from loquent.core.seeding import Key
 from loquent.core.task import CUT, Row, Task
@@ -194,7 +194,7 @@ class Environment(gym.Env[Any, Any]):
     def _begin(self, options: Mapping[str, Any], seed: int) -> Live:
         """A new episode, on the row that the options choose or on a drawn one."""
         split, number = options.get("split", self.split), options.get("number", self._count)
-        row = self.drawn_rows.chosen(split, options) if options else None
+        row = self.drawn_rows.find_row(split, options) if options else None
         if "sample" not in options:
             self._count += 1
         row = row or self.drawn_rows.draw(split, number, seed)
@@ -226,7 +226,7 @@ class Environment(gym.Env[Any, Any]):
         unjudged: tuple[str, ...] = ()
         if self._pending or (self.terms and over is not None):
             gained, unjudged = self._scored(game)
-            rewards = step_rewards.added([*self._pending, rewards, gained])
+            rewards = step_rewards.sum_records([*self._pending, rewards, gained])
             self._pending = []
         if over is None or game.step.observation.text:
             self._form.begin(game)
@@ -256,10 +256,10 @@ class Environment(gym.Env[Any, Any]):
         if self._game is None:
             return None
         if self._picture is not None:
-            text = f"Step {self._game.step.turn}\n{escaped(self._picture(self._game.step.observation))}\n"
+            text = f"Step {self._game.step.turn}\n{escape_text(self._picture(self._game.step.observation))}\n"
         else:
             text = "".join(
-                f"{turn.seat}: {escaped(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns
+                f"{turn.seat}: {escape_text(turn.text).rstrip(chr(10))}\n" for turn in self._game.turns
             )
         if self.render_mode == "ansi":
             return text

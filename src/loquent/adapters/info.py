@@ -60,7 +60,7 @@ class InfoBuilder:
             if self._mask is not None:
                 info["action_mask"] = self._mask.copy()
         if ended is not None and self._task.spec.success:
-            info["is_success"] = self._task.succeeded(ended)
+            info["is_success"] = self._task.is_success(ended)
         if own := self._task.info(step.state, ended):
             info.update(own)
         return info

@@ -47,7 +47,7 @@ def of_terms(terms: Sequence[Any], episode: Episode, row: Row) -> tuple[Record, 
     return Record(gained), scored.unjudged
 
 
-def added(records: Sequence[Record]) -> Record:
+def sum_records(records: Sequence[Record]) -> Record:
     """The sum of named rewards, name by name."""
     records = [record for record in records if record]
     if len(records) < 2:

@@ -181,7 +181,7 @@ class VectorEnvironment(VectorEnv[Any, Any, Any]):
         assert self._seeds is not None
         split, number = options.get("split", self.split), options.get("number", self._counts[place])
         drawn = self._drawn[place]
-        row = drawn.chosen(split, options) if options else None
+        row = drawn.find_row(split, options) if options else None
         if "sample" not in options:
             self._counts[place] += 1
         row = row or drawn.draw(split, number, self._seeds[place])

@@ -17,7 +17,7 @@ from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, BadSetting
 from loquent.models.decoding_settings import SIDES
-from loquent.models.exported import format_of, read_note
+from loquent.models.export_note import format_of, read_note
 
 AUTO, PLAIN, CHAT, ILQL = "auto", "plain", "chat", "ilql"
 
@@ -104,7 +104,7 @@ class Exact:
 
     def answer_text(self, text: str) -> str:
         """An answer without the white space that the template writes before it."""
-        return self.format.spoken(text)
+        return self.format.trim_answer(text)
 
     def _text(self, ids: list[int]) -> str:
         """The text that the served tokenizer reads as these ids.

@@ -14,7 +14,7 @@ from loquent.core.settings import check_ranges, redefault, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting, BrokenAgent
 from loquent.models.decoding_settings import Decoding
-from loquent.models.exported import format_of, read_note
+from loquent.models.export_note import format_of, read_note
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,12 +19,12 @@ from loquent.agents.http_options import CHAT, HttpOptions
 from loquent.core.agent import Answer, Question
 from loquent.core.episode import Turn
 from loquent.core.remote.attempts import Attempts, Failed, TooLong
-from loquent.core.remote.endpoint import CONTEXT, Endpoint, dumped
+from loquent.core.remote.endpoint import CONTEXT, Endpoint, dump_value
 from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.core.values import plain
 from loquent.errors import BrokenAgent
-from loquent.models.exported import NOTE
+from loquent.models.export_note import NOTE
 
 MOST_STOPS = 4  # the most stop strings that the protocol allows
 REMEMBERED = 4096  # the most episodes for which the dropped turns are remembered
@@ -125,7 +125,7 @@ class Http:
                 if error.context:
                     shorter = prompts.next_first(question.turns, question.observation.seat, first)
                     if shorter is None:
-                        raise attempts.broken(error) from None
+                        raise attempts.final_error(error) from None
                     first = self._drop(question, shorter)
                 elif (
                     isinstance(body.get("prompt"), list) and error.status in NO_IDS and self.exact is not None
@@ -193,10 +193,10 @@ class Http:
         """The text of an answer, and the reason why it stopped."""
         choices = response.get("choices") if isinstance(response, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            error = dumped(response.get("error")) if isinstance(response, dict) else ""
+            error = dump_value(response.get("error")) if isinstance(response, dict) else ""
             context = CONTEXT.search(error) is not None
             raise Failed(
-                f"status 200, and a response without choices{self.endpoint.shown(error)}",
+                f"status 200, and a response without choices{self.endpoint.quote_text(error)}",
                 status=200,
                 context=context,
             )
@@ -225,4 +225,6 @@ def _tokens(response: Any, body: Any) -> int:
     count = usage.get("total_tokens") if isinstance(usage, dict) else None
     if isinstance(count, int) and not isinstance(count, bool) and 0 < count < MOST_TOKENS:
         return count
-    return len(dumped(body).encode("utf-8", "replace")) + len(dumped(response).encode("utf-8", "replace"))
+    return len(dump_value(body).encode("utf-8", "replace")) + len(
+        dump_value(response).encode("utf-8", "replace")
+    )

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, TextIO
 from loquent.core.actions import ActionSet, Legal
 from loquent.core.agent import Answer, Person, Question, make
 from loquent.core.episode import Episode
-from loquent.core.guards.terminal import escaped, line, read_line, write_own
+from loquent.core.guards.terminal import escape_text, line, read_line, write_own
 from loquent.core.settings import setting
 from loquent.core.task import Invalid, Observation, Task
 from loquent.core.values import Record
@@ -99,7 +99,7 @@ class Human:
         if len(question.turns) == 1 and question.instruction:
             self._show(question.instruction + "\n")
         self._show_observation(question.observation)
-        self._show(offered(question.actions, question.observation.legal, first=len(question.turns) == 1))
+        self._show(list_legal(question.actions, question.observation.legal, first=len(question.turns) == 1))
         corrected = False
         while True:
             text = self._read(f"{question.observation.seat}{' (? plays the hint)' if self._hint else ''}> ")
@@ -114,7 +114,9 @@ class Human:
                 self._show(f"{why}; it counts as your answer\n")
                 return text
             corrected = True
-            self._show(f"{why}; once more{allowed(question.actions, question.observation.legal, text)}\n")
+            self._show(
+                f"{why}; once more{describe_legal(question.actions, question.observation.legal, text)}\n"
+            )
 
     def _read(self, prompt: str) -> str:
         if self._in is None and self._out is None:
@@ -131,7 +133,7 @@ class Human:
     def _show_observation(self, observation: Observation) -> None:
         """Show an observation: the task's own coloured picture if possible, or its text."""
         out = self._out or sys.stdout
-        picture = self.task.coloured(observation) if self.task is not None and colours(out) else None
+        picture = self.task.render_ansi(observation) if self.task is not None and colours(out) else None
         new = observation.text.rstrip("\n")
         if picture is not None:
             write_own(out, picture)
@@ -140,7 +142,7 @@ class Human:
 
     def _show(self, text: str) -> None:
         if text:
-            write_own(self._out or sys.stdout, escaped(text))
+            write_own(self._out or sys.stdout, escape_text(text))
 
 
 def ending(episode: Episode) -> str:
@@ -155,7 +157,7 @@ def colours(out: TextIO) -> bool:
     return not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
 
 
-def allowed(actions: ActionSet | None, legal: Legal, text: str) -> str:
+def describe_legal(actions: ActionSet | None, legal: Legal, text: str) -> str:
     """The end of a sentence about an invalid text: the nearest action and the legal actions.
 
     Empty without an action set, and for one of more than 2000 actions.
@@ -169,7 +171,7 @@ def allowed(actions: ActionSet | None, legal: Legal, text: str) -> str:
     return near + (f" (allowed: {' | '.join(texts)})" if len(texts) <= SHOWN_ACTIONS else "")
 
 
-def offered(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:
+def list_legal(actions: ActionSet | None, legal: Legal, first: bool = True) -> str:
     """A line with the legal actions, if there are at most 30.
 
     Else, at the first question, a line with the number of actions and an example; later "". "" where none

@@ -61,8 +61,8 @@ class Chooser:
             )
         if not same(actions, self.actions):
             raise BadSetting(
-                f"{self.name} has learned to choose among {shown(self.actions)}, not among "
-                f"{shown(actions)}; use it with the task it was trained on"
+                f"{self.name} has learned to choose among {name_actions(self.actions)}, not among "
+                f"{name_actions(actions)}; use it with the task it was trained on"
             )
 
     def _answer(self, question: Question, scores: NDArray[np.float64]) -> Answer:
@@ -74,7 +74,7 @@ class Chooser:
                 possible = np.flatnonzero(scores > -np.inf)
                 choice = int(possible[int(uniform * len(possible))])
             elif not self.greedy:
-                choice = drawn(scores, uniform)
+                choice = draw_action(scores, uniform)
         try:
             return Answer(question.actions.text(choice, question.observation.legal))
         except LookupError:
@@ -90,13 +90,13 @@ def same(left: ActionSet, right: ActionSet) -> bool:
     return type(left) is type(right) and len(left) == len(right)
 
 
-def shown(actions: ActionSet) -> str:
+def name_actions(actions: ActionSet) -> str:
     """The number of actions and, where they are known, the first texts, for error messages."""
     named = [actions.text(i) for i in range(min(3, len(actions)))] if isinstance(actions, Texts) else []
     return f"{len(actions):,} actions" + (f" ({', '.join(map(repr, named))}, ...)" if named else "")
 
 
-def drawn(log_probability: NDArray[Any], uniform: float) -> int:
+def draw_action(log_probability: NDArray[Any], uniform: float) -> int:
     """The action at a uniform number in [0, 1), by the inverse of the cumulated probabilities.
 
     The last possible action takes the remainder.

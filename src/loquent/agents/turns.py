@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.agents.sb3 import same, shown
+from loquent.agents.sb3 import name_actions, same
 from loquent.core.actions import ActionSet
 from loquent.core.agent import Agent, Answer, Question
 from loquent.core.task import Observation, Task
@@ -59,10 +59,10 @@ class TurnAgent:
             return []
         actions = questions[0].actions
         if actions is None or not same(actions, self.network.actions):
-            asked = "free text" if actions is None else shown(actions)
+            asked = "free text" if actions is None else name_actions(actions)
             raise BadSetting(
-                f"{self.name} has learned to choose among {shown(self.network.actions)}, not {asked}; use it "
-                "with the task it was trained on"
+                f"{self.name} has learned to choose among {name_actions(self.network.actions)}, not {asked}; "
+                "use it with the task it was trained on"
             )
         writes = [actions.asks_text(question.observation.legal) for question in questions]
         written = [question.observation for question, write in zip(questions, writes, strict=True) if write]

@@ -18,7 +18,7 @@ from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, manifest
 from loquent.files.machine.version import __version__
 from loquent.training import by_name
-from loquent.training.datasets import collection, designed
+from loquent.training.datasets import collection, designs
 
 FIGURES = "set.json"  # the file in the set's folder
 DECILE = 0.1
@@ -36,11 +36,11 @@ def make(job: SetJob, progress: bool = False) -> dict[str, Any]:
     if not job.data.path:
         collection.collect(plan(job, task), task, job.folder, progress=progress)
     content = {"key": job.figures_key, **figures(job, task)}
-    atomic.write_json(job.folder / FIGURES, manifest.sealed(content))
+    atomic.write_json(job.folder / FIGURES, manifest.add_seal(content))
     return content
 
 
-def finished(job: SetJob) -> dict[str, Any] | None:
+def find_figures(job: SetJob) -> dict[str, Any] | None:
     """The figures of a set that an earlier call has made; None if the set is not finished.
 
     Raises:
@@ -61,7 +61,7 @@ def finished(job: SetJob) -> dict[str, Any] | None:
 def plan(job: SetJob, task: Task) -> collection.Plan:
     """The plan of the collection, which is that of `loquent collect`."""
     data, design, players = job.data, kind(job.data.design), job.data.players
-    read = designed.read(design, players, data.options)
+    read = designs.read(design, players, data.options)
     return collection.Plan(
         task=job.task,
         options=(*_task_options(job), *data.options),
@@ -72,8 +72,8 @@ def plan(job: SetJob, task: Task) -> collection.Plan:
         episodes=data.episodes,
         split=data.split,
         seed=data.seed,
-        design=None if design == designed.GAMES else design,
-        inputs=designed.inputs(design, read),
+        design=None if design == designs.GAMES else design,
+        inputs=designs.inputs(design, read),
     )
 
 
@@ -92,7 +92,7 @@ def figures(job: SetJob, task: Task) -> dict[str, Any]:
         raise LoquentError(f"{job.file} holds no episode; name a file with episodes")
     mean, error = mean_and_error(returns.tolist(), [row for row, _ in played])
     top = best(returns, max(DECILE, 1 / len(returns)))
-    plain_games = not job.data.path and kind(job.data.design) == designed.GAMES
+    plain_games = not job.data.path and kind(job.data.design) == designs.GAMES
     return {
         "label": job.data.label or job.name,
         "task": task.identity,
@@ -125,7 +125,7 @@ def _maker(job: SetJob) -> str:
         return f"given: {data.path}"
     design, players = kind(data.design), ", ".join(name for name in data.players.values() if name)
     options = ", ".join(option.partition(".")[2] for option in data.options)
-    maker = players if design == designed.GAMES else f"{design}: {players}"
+    maker = players if design == designs.GAMES else f"{design}: {players}"
     return f"{maker} ({options})" if options else maker
 
 

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Job
 from loquent.bench.schema.sets import SetJob
-from loquent.bench.work import finished, make
+from loquent.bench.work import find_outcome, make
 from loquent.core.guards.terminal import guard
 from loquent.core.settings import printing_remarks
 from loquent.files.machine import memory
@@ -52,7 +52,7 @@ def run(
     Raises:
         BadCheckpoint: a folder holds a run of other settings; raised before any job is made.
     """
-    outcomes = {job.key: outcome for job in jobs if (outcome := finished(job)) is not None}
+    outcomes = {job.key: outcome for job in jobs if (outcome := find_outcome(job)) is not None}
     for job in jobs:
         if job.key in outcomes:
             report(job, outcomes[job.key])

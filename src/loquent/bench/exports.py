@@ -15,7 +15,7 @@ from loquent.bench.pages import one_line, tables, visible_differences
 from loquent.bench.results import Results
 from loquent.bench.schema import suite_schema
 from loquent.files.machine.version import __version__
-from loquent.report.groups import bounded
+from loquent.report.groups import bound_bands
 from loquent.statistics.intervals import Interval
 from loquent.statistics.tables import Table
 
@@ -104,7 +104,7 @@ def curves_csv(results: Results) -> str:
         [drawing.title, name, results.rows[name].label, drawing.key, *point]
         for drawing in results.suite.figures
         for name, points in results.curves[drawing.title].items()
-        for point in bounded(points, results.ends[drawing.title])
+        for point in bound_bands(points, results.ends[drawing.title])
     ]
     return Table(CURVE_COLUMNS, lines).csv()
 
@@ -137,11 +137,11 @@ def as_json(results: Results) -> dict[str, Any]:
                 "result": found.text,
                 "tasks": [_on_task(task) for task in found.tasks],
             }
-            for found in results.tallied
+            for found in results.claim_tallies
         ],
         "curves": {
             title: {
-                name: [point._asdict() for point in bounded(points, results.ends[title])]
+                name: [point._asdict() for point in bound_bands(points, results.ends[title])]
                 for name, points in lines.items()
             }
             for title, lines in results.curves.items()
@@ -183,7 +183,7 @@ def _table(results: Results, table: suite_schema.Table) -> dict[str, Any]:
     return {
         "title": table.title,
         "cells": list(table.cells),
-        "tests": results.tested.get(table.title, 0),
+        "tests": results.family_sizes.get(table.title, 0),
         "decoding": decoding_note(results.rows[name] for name in table.cells),
         "smallest_difference": {name: asdict(item) for name, item in seen.items()},
     }

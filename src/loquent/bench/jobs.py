@@ -184,8 +184,8 @@ class _Planner:
         layers = [{"episodes": Node(SMOKE_EPISODES, SMOKE, None)}] if self.profile == SMOKE else []
         profile = self.suite.profiles[self.profile].data if self.profile in self.suite.profiles else {}
         layers += [inside(profile, ANY), inside(profile, name)]
-        data = sets.changed(name, self.suite.data[name], layers, self.overrides.get(name, ()))
-        job = sets.planned(name, data, recipe, self.out, self.suite.optimum)
+        data = sets.replace_fields(name, self.suite.data[name], layers, self.overrides.get(name, ()))
+        job = sets.plan_set(name, data, recipe, self.out, self.suite.optimum)
         if self.sets.setdefault(name, job) != job:
             raise BadSetting(
                 f"the set {name} is needed on two tasks, or with two settings of one task; use one task with "

@@ -29,7 +29,7 @@ def number_caution(results: Results) -> str:
     texts = []
     if results.verdicts:
         least, largest = WRONG_MORE_OFTEN
-        counts = ", ".join(f"{tests} of {table}" for table, tests in results.tested.items())
+        counts = ", ".join(f"{tests} of {table}" for table, tests in results.family_sizes.items())
         texts.append(
             f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
             f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
@@ -73,7 +73,7 @@ def decoding_note(rows: Iterable[Row]) -> str:
 
 def visible_note(results: Results, title: str) -> str:
     """What the last line of a table is."""
-    tests = results.tested.get(title, 1)
+    tests = results.family_sizes.get(title, 1)
     tested = f"{tests} tests are corrected together" if tests > 1 else "one test is made"
     return (
         f"The last line is the true difference of two cells that is decided with 80% power where {tested}; "
@@ -94,7 +94,7 @@ def tally_note(results: Results) -> str:
         "makes some wins and losses. The number after Holm's correction for all comparisons of a claim is "
         "above 0 for at most 5% of claims about methods that are equal on all tasks."
     )
-    if any(found.single for found in results.tallied):
+    if any(found.single for found in results.claim_tallies):
         text += (
             " With one seed all of it is over the test rows and about these runs: it decides nothing about "
             "the methods."

@@ -76,7 +76,7 @@ def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
     """The smallest visible difference of each column of a table."""
-    tests = results.tested.get(title, 1)
+    tests = results.family_sizes.get(title, 1)
     found = {name: visible.smallest(rows, name, tests) for name in columns(results, rows)}
     return {name: item for name, item in found.items() if item is not None}
 
@@ -119,7 +119,7 @@ def blocks(results: Results, charts: Charts) -> list[Block]:
         parts += [Heading("Over the tasks"), Text(about), *shown, mixed]
     if summaries := _summaries(results, charts):
         parts.append(OnPage([*summaries, mixed]))
-    if results.tallied:
+    if results.claim_tallies:
         parts += [Heading("Claims over the tasks"), Text(notes.tally_note(results)), _tallies(results)]
     parts.append(OnPage(_curves(results, charts)))
     if results.sets:
@@ -160,7 +160,7 @@ def _tallies(results: Results) -> Items:
                 parts=[tally_text(task) for task in found.tasks],
                 fold="task by task",
             )
-            for found in results.tallied
+            for found in results.claim_tallies
         ]
     )
 

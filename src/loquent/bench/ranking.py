@@ -43,7 +43,7 @@ def make(folder: Path, ranks: Sequence[Rank]) -> dict[str, Any]:
     A run without values per token has no shares.
     """
     content = {"key": _key(ranks), "found": _shares(folder, ranks)}
-    atomic.write_json(folder / FILE, manifest.sealed(content))
+    atomic.write_json(folder / FILE, manifest.add_seal(content))
     return content
 
 

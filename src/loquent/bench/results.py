@@ -13,9 +13,9 @@ from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.stopping import Stopped
 from loquent.bench.evidence.verdicts import Verdict
 from loquent.bench.jobs import Job, Plan
-from loquent.bench.schema import published
+from loquent.bench.schema import paper_tables
 from loquent.bench.schema.suite_schema import Drawing, Suite
-from loquent.core.logged import value as measured
+from loquent.core.log_keys import value as measured
 from loquent.core.metric import Range
 from loquent.errors import BadSetting, nearest
 from loquent.report.groups import Group, Point
@@ -53,12 +53,12 @@ class Results:
         return across(self.suite, self.rows)
 
     @property
-    def tallied(self) -> tuple[tallies.Tallied, ...]:
+    def claim_tallies(self) -> tuple[tallies.Tallied, ...]:
         """The claims over tasks with their counts."""
         return tallies.tally(self.suite, self.rows)
 
     @property
-    def tested(self) -> dict[str, int]:
+    def family_sizes(self) -> dict[str, int]:
         """The number of claims that are tested together, by table."""
         return {verdict.table: verdict.tests for verdict in self.verdicts}
 
@@ -198,6 +198,6 @@ def check(suite: Suite) -> None:
     for name, entry in suite.cells.items():
         if entry.published:
             try:
-                published.row(suite.paper, entry.published)
+                paper_tables.row(suite.paper, entry.published)
             except LookupError as error:
                 raise BadSetting(f"suite {suite.name}, {name}: published: {error}") from error

@@ -147,7 +147,7 @@ def write(folder: Path, collected: Results) -> None:
     if whole.tallies:
         file = folder / leaderboard.FILE
         found = leaderboard.ours(suite, collected.profile, collected.rows)
-        entries = leaderboard.merged(leaderboard.read(file, whole), found)
+        entries = leaderboard.merge_entries(leaderboard.read(file, whole), found)
         content = leaderboard.as_json(suite, entries)
         atomic.write_text(file, json.dumps(content, allow_nan=False, indent=1))
         page = leaderboard.markdown(entries, suite, collected.profile)

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from loquent.core import logged, schema
-from loquent.core.guards.json_files import shown
+from loquent.core import log_keys, schema
+from loquent.core.guards.json_files import show
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic, final_evaluation, names, saved_state, trust
 from loquent.files.run_folder import RunFolder
@@ -84,7 +84,7 @@ class _Plan:
         right = all(0 <= seed <= saved_state.MOST for seed in self.seeds)
         if not self.seeds or not right or len(set(self.seeds)) < len(self.seeds):
             raise ValueError(
-                f"seeds must be a list of different integers of at least 0, got {shown(list(self.seeds))}"
+                f"seeds must be a list of different integers of at least 0, got {show(list(self.seeds))}"
             )
 
 
@@ -130,7 +130,7 @@ def over(runs: Sequence[Run]) -> list[dict[str, Any]]:
     }
     rows = []
     for key, higher in directions.items():
-        column = [logged.value(evaluation["values"], key) for evaluation in evaluations]
+        column = [log_keys.value(evaluation["values"], key) for evaluation in evaluations]
         present = [value for value in column if value is not None]
         spread = {"mean/sd": stdev(present)} if len(present) > 1 else {"mean/sd": None}
         own = {run.folder.name: value for run, value in zip(runs, column, strict=True)}

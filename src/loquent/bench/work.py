@@ -17,12 +17,12 @@ from typing import Any
 import torch
 
 from loquent.bench import collecting, ranking
-from loquent.bench.evidence import played, stopping
+from loquent.bench.evidence import episode_scores, stopping
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Job
 from loquent.bench.schema.sets import SetJob
 from loquent.core.agent import make as make_agent
-from loquent.core.values import EMPTY, frozen, plain
+from loquent.core.values import EMPTY, freeze, plain
 from loquent.errors import BadCheckpoint, LoquentError, NotTrusted
 from loquent.files import atomic, manifest
 from loquent.files.machine.version import __version__
@@ -37,14 +37,14 @@ from loquent.training.start import make_task
 from loquent.training.train import train
 
 
-def finished(job: Job | SetJob) -> Outcome | None:
+def find_outcome(job: Job | SetJob) -> Outcome | None:
     """The outcome of a job that an earlier call has finished; None if it is not finished.
 
     Raises:
         BadCheckpoint: the folder holds a run of other settings, finished or not.
     """
     if isinstance(job, SetJob):
-        figures = collecting.finished(job)
+        figures = collecting.find_figures(job)
         if figures is None:
             return None
         return Outcome(job.key, fresh=False, version=str(figures["loquent"]), figures=figures)
@@ -59,7 +59,7 @@ def finished(job: Job | SetJob) -> Outcome | None:
         return None
     if key != job.key:
         raise _other_settings(job)
-    numbers = played.read(RunFolder(job.folder), job.recipe, evaluation)
+    numbers = episode_scores.read(RunFolder(job.folder), job.recipe, evaluation)
     if job.ranks:
         shares = ranking.load(job.folder, job.ranks)
         if shares is None:
@@ -93,7 +93,7 @@ def _other_settings(job: Job) -> BadCheckpoint:
 def _last_line(folder: Path) -> Mapping[str, Any]:
     """The last line of a run's metrics.jsonl; empty if there is none."""
     try:
-        return frozen(list(read_log(RunFolder(folder).logs.metrics, torn_end=True))[-1])
+        return freeze(list(read_log(RunFolder(folder).logs.metrics, torn_end=True))[-1])
     except (BadCheckpoint, OSError, IndexError):
         return EMPTY
 
@@ -119,7 +119,7 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
             version=__version__,
             threads=torch.get_num_threads(),
             logged=_last_line(job.folder),
-            played=played.read(RunFolder(job.folder), job.recipe, evaluation),
+            played=episode_scores.read(RunFolder(job.folder), job.recipe, evaluation),
             stopped=stopping.read(RunFolder(job.folder), job.recipe, evaluation),
         )
         outcome = replace(outcome, seconds=round(time.perf_counter() - start, 1))
@@ -129,7 +129,7 @@ def make(job: Job | SetJob, progress: bool = False) -> Outcome:
             "threads": outcome.threads,
             "loquent": outcome.version,
         }
-        atomic.write_json(RunFolder(job.folder).suite, manifest.sealed(record))
+        atomic.write_json(RunFolder(job.folder).suite, manifest.add_seal(record))
         return outcome
     except Exception as error:  # one run that fails must not end the others
         kind = "" if isinstance(error, LoquentError) else f"{type(error).__name__}: "

@@ -18,9 +18,9 @@ from dataclasses import replace
 from loquent.cli.grammar.options import CommandOptions
 from loquent.cli.grammar.parser import read, top_parser
 from loquent.cli.grammar.summaries import COMMANDS, module
-from loquent.core.guards.terminal import guarded
+from loquent.core.guards.terminal import guard_streams
 from loquent.core.settings import indent, printing_remarks
-from loquent.errors import DEBUG, InputEnded, LoquentError, debugging, listed, naming_extras, nearest
+from loquent.errors import DEBUG, InputEnded, LoquentError, debugging, list_names, naming_extras, nearest
 
 ELSEWHERE = "give another path"
 PERMIT = "give another path, or change its permissions"
@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Control characters in other people's text are escaped before they reach the terminal.
     """
-    with guarded():
-        options = parsed(argv)
+    with guard_streams():
+        options = parse_command(argv)
         with _debugging(options.debug):
             return _run(options)
 
@@ -84,7 +84,7 @@ def _run(options: CommandOptions) -> int:
     except LoquentError as error:
         return _failed(type(error).__name__, error)
     except OSError as error:
-        return _failed(type(error).__name__, refused(error))
+        return _failed(type(error).__name__, describe_os_error(error))
     except BaseException as error:  # a tokenizer's Rust may panic on a text, and that is no Exception
         if type(error).__name__ != "PanicException":
             raise
@@ -98,14 +98,14 @@ def _failed(kind: str, message: object) -> int:
     return 2
 
 
-def refused(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """An error of the operating system: the path, the reason, and what to do."""
     reason, advice = REFUSED.get(error.errno or 0, (error.strerror or str(error), ""))
     paths = [str(path) for path in (error.filename, error.filename2) if path is not None]
     return f"{' -> '.join(paths) + ': ' if paths else ''}{reason}" + (f"; {advice}" if advice else "")
 
 
-def parsed(argv: Sequence[str] | None = None) -> CommandOptions:
+def parse_command(argv: Sequence[str] | None = None) -> CommandOptions:
     """The options of one command line; ends the program with exit code 2 if it is wrong."""
     words = list(sys.argv[1:] if argv is None else argv)
     place = next((i for i, word in enumerate(words) if not word.startswith("-")), len(words))
@@ -118,7 +118,7 @@ def parsed(argv: Sequence[str] | None = None) -> CommandOptions:
     if command not in COMMANDS:
         near = nearest(command, COMMANDS)
         hint = f" Did you mean {near!r}?" if near else ""
-        known = f"Known: {listed(COMMANDS, command)}; loquent --help lists all"
+        known = f"Known: {list_names(COMMANDS, command)}; loquent --help lists all"
         top.error(f"no command is named {command!r}.{hint} {known}")
     options: CommandOptions = read(command, module(command).Options, words[place + 1 :])
     return replace(options, debug=options.debug or before.debug)

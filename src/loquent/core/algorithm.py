@@ -281,7 +281,7 @@ class TurnAlgorithm(BatchAlgorithm):
     def make_actor(cls, config: Any, task: Task, key: Any) -> Any:
         """The untrained model for a task."""
 
-    def collected(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
+    def read_episodes(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
         """Read the episodes of an update before their batch is made; by default nothing.
 
         Args:
@@ -305,7 +305,7 @@ class Playing(Algorithm):
         """The numbers in one observation of the network."""
 
     @abstractmethod
-    def kept(self) -> Mapping[str, int]:
+    def buffer_bytes(self) -> Mapping[str, int]:
         """The bytes of the full arrays that it keeps: its "replay" and its "collection"."""
 
     @classmethod

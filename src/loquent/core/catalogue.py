@@ -42,8 +42,8 @@ NAMES: dict[str, dict[str, str]] = {
         "sb3/cloning": "loquent.algorithms.sb3.cloning:Cloning",
     },
     "agent": {
-        "random": "loquent.agents.scripted:Random",
-        "expert": "loquent.agents.scripted:Expert",
+        "random": "loquent.agents.baselines:Random",
+        "expert": "loquent.agents.baselines:Expert",
         "majority": "loquent.agents.constant:Majority",
         "constant": "loquent.agents.constant:Constant",
         "http": "loquent.agents.http:Http",
@@ -55,7 +55,7 @@ NAMES: dict[str, dict[str, str]] = {
     "reward": {
         "sentiment": "loquent.metrics.sentiment.sentiment:sentiment",
         "lexicon": "loquent.metrics.sentiment.lexicon:lexicon",
-        "callable": "loquent.rewards.terms:dotted",
+        "callable": "loquent.rewards.terms:dotted_callable",
         "repetition": "loquent.rewards.penalties:repetition",
         "length": "loquent.rewards.penalties:length",
         "ter": "loquent.metrics.lexical.sacre:ter_reward",
@@ -108,7 +108,7 @@ NAMES: dict[str, dict[str, str]] = {
         "summac_conv": "loquent.metrics.consistency.summac:summac_conv",
     },
     "featurizer": {
-        "hashed": "loquent.data.features.hashed:Hashed",
+        "hashed": "loquent.data.features.ngrams:Hashed",
         "vectors": "loquent.data.features.vectors:WordVectors",
         "byte_pair": "loquent.data.features.bytepair:BytePair",
         "contextual": "loquent.pretrained.featurizers:Contextual",

@@ -15,8 +15,8 @@ from typing import Any
 from loquent.core import registry, schema
 from loquent.core.safe_yaml import Node, dump, parse, read
 from loquent.core.settings import default_text
-from loquent.core.values import Record, frozen
-from loquent.errors import BadSetting, NotImported, listed, nearest
+from loquent.core.values import Record, freeze
+from loquent.errors import BadSetting, NotImported, list_names, nearest
 
 COMMAND_LINE = "command line"
 PROFILE = "profile"  # the origin of settings that come from a profile
@@ -26,7 +26,7 @@ __all__ = [
     "PROFILE",
     "SUITE",
     "Node",
-    "coerced",
+    "coerce",
     "dump",
     "fill",
     "from_values",
@@ -61,7 +61,7 @@ def fill(cls: type, node: Node | None, section: str) -> Any:
     for key, item in items.items():
         if key not in fields:
             raise unknown(item, key, tuple(fields), section)
-        values[key] = coerced(item, hints[key], fields[key], f"{section}.{key}")
+        values[key] = coerce(item, hints[key], fields[key], f"{section}.{key}")
     missing = [
         f.name
         for f in fields.values()
@@ -92,7 +92,7 @@ def from_values(cls: type, values: Mapping[str, Any], section: str, place: str =
     Raises:
         BadSetting: as from `fill`.
     """
-    nodes = {name: Node(frozen(_plain_path(value)), place, None) for name, value in values.items()}
+    nodes = {name: Node(freeze(_plain_path(value)), place, None) for name, value in values.items()}
     return fill(cls, Node(nodes, place, None), section)
 
 
@@ -168,7 +168,9 @@ def unknown(node: Node, key: str, known: Sequence[str], section: str) -> BadSett
     """The error for an unknown key: its place, the nearest known key and all known keys."""
     near = nearest(key, known)
     hint = f" Nearest: {near}." if near else ""
-    return BadSetting(f"{node.place}: {section} has no setting {key!r}.{hint} Known: {listed(known, key)}")
+    return BadSetting(
+        f"{node.place}: {section} has no setting {key!r}.{hint} Known: {list_names(known, key)}"
+    )
 
 
 def _place_of(
@@ -198,7 +200,7 @@ def _override(item: Node) -> str:
     return COMMAND_LINE if any(_override(part) == COMMAND_LINE for part in inner) else item.place
 
 
-def coerced(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
+def coerce(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> Any:
     """The node's value as the type `hint` of a field.
 
     Args:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.settings import range_problem, range_text
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, LoquentError
@@ -104,7 +104,7 @@ class Misfit(ValueError):
         self.value, self.allowed = value, allowed
 
     def __str__(self) -> str:  # made when it is read: a union tries its members
-        return f" must be {self.allowed}, got {shown(self.value)}"
+        return f" must be {self.allowed}, got {show(self.value)}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def check_in(hint: Any, form: Form) -> Check:
     return form.leaves.get(hint) or leaf(hint)
 
 
-def filled(value: str) -> str:
+def require_text(value: str) -> str:
     """A further check for a text that is not blank: `Annotated[str, filled]`."""
     if value.strip():
         return value
@@ -218,7 +218,7 @@ def _all_of(check: Check, further: tuple[Check, ...]) -> Check:
 
 def _nameless(value: Any) -> ValueError:
     """The error for a value that a check of one's own refused without a message."""
-    return ValueError(f" is not allowed: {shown(value)}")
+    return ValueError(f" is not allowed: {show(value)}")
 
 
 def _any_of(checks: list[Check], null: bool) -> Check:
@@ -249,7 +249,7 @@ def _record_of(check: Check) -> Check:
             for name, item in value.items():
                 fields[name] = check(item)
         except ValueError as error:
-            label = name[:40] if name.isprintable() else shown(name)
+            label = name[:40] if name.isprintable() else show(name)
             raise ValueError(f".{label}{error}") from None
         return Record(fields)
 

@@ -2,7 +2,7 @@
 
 A `Key` is a value: a run's seed and a path of names. `key.draw(turn, purpose)` returns a fresh numpy
 generator on a Philox stream of its own. Third-party code that can only use global generators runs inside
-`borrowed(key)`.
+`borrow_generators(key)`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def as_integer(value: Any, problem: str, low: int = 0) -> int:
 
 
 @contextmanager
-def borrowed(key: Key) -> Iterator[None]:
+def borrow_generators(key: Key) -> Iterator[None]:
     """Seed the global generators of Python, numpy and torch from `key`, and restore them at the end.
 
     Torch's generators are included only when torch has been imported.

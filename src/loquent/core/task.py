@@ -18,7 +18,7 @@ from loquent.core.guards import rules
 from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
-from loquent.core.values import EMPTY, Record, digest, frozen
+from loquent.core.values import EMPTY, Record, digest, freeze
 from loquent.errors import EpisodeOver, LoquentError, UnknownName, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
@@ -247,7 +247,7 @@ class Task(ABC):
         """
         return None
 
-    def coloured(self, observation: Observation) -> str | None:
+    def render_ansi(self, observation: Observation) -> str | None:
         """A picture of the observation in text, for a person at a terminal; None: the plain text.
 
         Only colour sequences may be added; the terminal escapes all other control characters.
@@ -264,7 +264,7 @@ class Task(ABC):
         Raises:
             BadRow: the fields do not fit this task.
         """
-        record = Record({str(name): frozen(value) for name, value in fields.items()})
+        record = Record({str(name): freeze(value) for name, value in fields.items()})
         return Row(f"added:{digest(record, 16)}", record)
 
     def info(self, state: Any, ended: str | None) -> Mapping[str, Any]:
@@ -293,7 +293,7 @@ class Task(ABC):
         except LoquentError:
             raise
         except Exception as error:
-            raise rules.broken(f"{self.identity}: first", error, row, on="the row ") from error
+            raise rules.rule_error(f"{self.identity}: first", error, row, on="the row ") from error
         if (
             type(opening) is not Opening
             or type(opening.observation) is not Observation
@@ -331,7 +331,7 @@ class Task(ABC):
         except LoquentError:
             raise
         except Exception as error:
-            raise rules.broken(f"{self.identity}: {rule}", error, argument, text=text) from error
+            raise rules.rule_error(f"{self.identity}: {rule}", error, argument, text=text) from error
         if (
             type(outcome) is not Outcome
             or type(outcome.observation) is not Observation
@@ -375,7 +375,7 @@ class Task(ABC):
         return sum((weights[name] * value for name, value in rewards.items() if name in weights), 0.0)
 
     @final
-    def succeeded(self, ended: str | None) -> bool | None:
+    def is_success(self, ended: str | None) -> bool | None:
         """Whether an ending counts as success; None when `spec.success` is empty."""
         return ended in self.spec.success if self.spec.success else None
 
@@ -394,12 +394,12 @@ def _checked(rows: Callable[[Any, str], Sequence[Row]]) -> Callable[[Any, str], 
     """The method `rows` of a task, which raises WrongResult if its result is no sequence of rows."""
 
     @functools.wraps(rows)
-    def checked(self: Task, split: str) -> Sequence[Row]:
+    def check_rows(self: Task, split: str) -> Sequence[Row]:
         result = rows(self, split)
         rules.check_rows(f"{self.identity}: rows({split!r}) returned", result, Row)
         return result
 
-    return checked
+    return check_rows
 
 
 def _defaults(options: type) -> dict[str, Any] | None:

@@ -91,12 +91,12 @@ def _first(problems: Iterator[str | None]) -> str | None:
     return next((p for p in problems if p), None)
 
 
-def frozen(thing: Any) -> Any:
+def freeze(thing: Any) -> Any:
     """Convert JSON or YAML data to values: dicts to Records, lists to tuples."""
     if isinstance(thing, Mapping):
-        return Record({str(name): frozen(item) for name, item in thing.items()})
+        return Record({str(name): freeze(item) for name, item in thing.items()})
     if isinstance(thing, list | tuple):
-        return tuple(frozen(item) for item in thing)
+        return tuple(freeze(item) for item in thing)
     return thing
 
 

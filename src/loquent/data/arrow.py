@@ -19,7 +19,7 @@ from loquent.core.episode import Episode, from_json, to_json
 from loquent.core.guards import arrow_files
 from loquent.core.guards.arrow_files import ROWS
 from loquent.core.guards.json_files import loads
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadRow, MissingExtra
 
 TEXTS = ("task", "row", "split", "learning", "instruction")
@@ -70,7 +70,7 @@ def write_datasets(folder: Path, episodes: Iterable[Episode]) -> int:
     """
     datasets, (arrow, _) = _datasets(), _arrow("a folder of datasets")
     table = _table(arrow, list(episodes))
-    with borrowed(Key(0, ("datasets",))), _quiet(datasets):
+    with borrow_generators(Key(0, ("datasets",))), _quiet(datasets):
         datasets.Dataset(table).save_to_disk(str(folder))
     return int(table.num_rows)
 
@@ -84,7 +84,7 @@ def read_datasets(folder: Path) -> Iterator[Episode]:
     """
     datasets = _datasets()
     try:
-        with borrowed(Key(0, ("datasets",))):
+        with borrow_generators(Key(0, ("datasets",))):
             files = arrow_files.streams(folder)
             for file in files:
                 _check(arrow_files.schema_of(file), folder)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loquent.core.task import Row
-from loquent.core.values import EMPTY, Record, frozen
+from loquent.core.values import EMPTY, Record, freeze
 from loquent.data.tables import forms
 from loquent.errors import BadRow, nearest
 
@@ -72,7 +72,7 @@ class Columns:
             raise ValueError(
                 "this row has a label and the rows before it have none; all rows must have one, or none"
             )
-        return Record({str(name): frozen(value) for name, value in fields.items()})
+        return Record({str(name): freeze(value) for name, value in fields.items()})
 
     def content(self, record: Mapping[str, Any], labelled: bool) -> str:
         """The text of the row that an agent reads, its prompt or its text; ValueError as `fields`."""
@@ -99,11 +99,11 @@ class Columns:
     def _form(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the row's form."""
         is_text = self.text != "text" or "text" in self.names.values()
-        fields = None if is_text else forms.prompted(record)
+        fields = None if is_text else forms.prompt_fields(record)
         if fields is not None:
             return fields
         try:
-            return {"text": forms.checked(field(record, self.text), f"the field {self.text!r}")}
+            return {"text": forms.require_text(field(record, self.text), f"the field {self.text!r}")}
         except ValueError as error:
             line = "" if self.text in record else forms.advice(record)
             raise ValueError(f"{error}{line and '; '}{line}") from None

@@ -66,7 +66,7 @@ def named_by(made: Iterable[tuple[str, Any]]) -> list[str]:
     return [path for path in paths if isinstance(path, str)]
 
 
-def kept(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def cache_reads(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """A cache for a function that reads files: like `lru_cache`, but rows of changed files are read again.
 
     The first argument of the function is that of `of`.

@@ -16,7 +16,7 @@ from typing import Any
 
 from loquent.core.guards import json_files
 from loquent.core.task import Row
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 from loquent.errors import LoquentError
 
 SUMS, ADVICE = "SHA256SUMS", "install the package again"
@@ -49,7 +49,7 @@ def rows(file: Path) -> dict[str, tuple[Row, ...]]:
             Row(fields.pop("id", f"{split}-{number}"), Record(fields))
             for number, fields in enumerate(members)
         )
-        for split, members in _records(file, frozen).items()
+        for split, members in _records(file, freeze).items()
     }
 
 

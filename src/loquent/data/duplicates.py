@@ -47,7 +47,7 @@ def across(splits: dict[str, tuple[Row, ...]], names: Sequence[str] = TEXTS) -> 
     return found
 
 
-def checked(
+def check_splits(
     splits: dict[str, tuple[Row, ...]], place: str, drop: bool, names: Sequence[str] = TEXTS
 ) -> dict[str, tuple[Row, ...]]:
     """The splits without the rows of `across` if `drop`; else the splits as they are, and a Remark.

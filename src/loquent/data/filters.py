@@ -75,7 +75,7 @@ def at_least(returns: Sequence[float] | NDArray[np.floating], cutoff: float) -> 
     return chosen
 
 
-def filtered(
+def filter_episodes(
     episodes: Sequence[Episode],
     weights: Record,
     *,

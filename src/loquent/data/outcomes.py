@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from loquent.core.episode import Episode
 from loquent.core.task import CUT, OUT_OF_TURNS, TaskSpec
 from loquent.core.values import Record
-from loquent.statistics import clustered
+from loquent.statistics import clusters
 
 SUCCESS, ENDED, REWARD, PRESENT = "success", "ended/", "reward/", "reward_where_present/"
 UNJUDGED = "unjudged/"  # the prefix of the number of episodes that could not be judged
@@ -72,7 +72,7 @@ def rows(episodes: Sequence[Episode], key: str) -> list[str]:
     return [episode.row for episode in episodes if not _is_unknown(episode, name)]
 
 
-def unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, float]:
+def count_unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, float]:
     """The number of episodes that could not be judged, by `unjudged/NAME` for each of the rewards."""
     return {UNJUDGED + name: float(sum(name in episode.unjudged for episode in episodes)) for name in names}
 
@@ -105,7 +105,7 @@ def mean_and_error(column: Sequence[float], rows: Sequence[str]) -> tuple[float,
     """
     if not column:
         return math.nan, math.nan
-    mean, error = clustered.mean_and_error(column, rows)
+    mean, error = clusters.mean_and_error(column, rows)
     return mean, math.nan if len(set(column)) == 1 else error
 
 

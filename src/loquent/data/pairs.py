@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.metric import Samples
 from loquent.core.task import Row
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 from loquent.data import readers
 from loquent.errors import BadRow
 
@@ -107,7 +107,7 @@ def _records(path: Path) -> Iterator[Sample]:
         )
         raise BadRow(why, file=path)
     for line, record in (readers.jsonl if _is_jsonl(path) else readers.text_lines)(path):
-        fields = {name: frozen(value) for name, value in record.items()}
+        fields = {name: freeze(value) for name, value in record.items()}
         problem = _problem(fields)
         if problem:
             raise BadRow(problem, file=path, line=line)
@@ -124,12 +124,12 @@ def _problem(fields: dict[str, Any]) -> str | None:
     """The error in the fields `text`, `prompt`, `id` or `references`; None if there is none."""
     for name in ("text", "prompt"):
         if name in fields and not isinstance(fields[name], str):
-            return f"`{name}` holds {shown(fields[name])}; it must hold a text"
+            return f"`{name}` holds {show(fields[name])}; it must hold a text"
     if "id" in fields and (isinstance(fields["id"], bool) or not isinstance(fields["id"], str | int)):
-        return f"`id` holds {shown(fields['id'])}; it must hold a text or an integer"
+        return f"`id` holds {show(fields['id'])}; it must hold a text or an integer"
     references = fields.get("references", ())
     if not isinstance(references, tuple) or not all(isinstance(reference, str) for reference in references):
-        return f"`references` holds {shown(references)}; it must hold a list of texts"
+        return f"`references` holds {show(references)}; it must hold a list of texts"
     for text in (fields.get("text", ""), fields.get("prompt", ""), *references):
         surrogate = (
             next((char for char in text if "\ud800" <= char <= "\udfff"), None)
@@ -167,7 +167,7 @@ def _merge(predictions: Path, sample: Sample, others: list[tuple[Path, Sample]])
         for name, value in more.items():
             if name != "references" and merged.setdefault(name, value) != value:
                 why = (
-                    f"`{name}` is {shown(value)}, and {shown(merged[name])} in {place[name]}; both must "
+                    f"`{name}` is {show(value)}, and {show(merged[name])} in {place[name]}; both must "
                     "be equal"
                 )
                 raise BadRow(why, file=path, line=at)

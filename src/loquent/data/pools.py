@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key, as_integer
 from loquent.core.task import Row, Task
-from loquent.core.values import EMPTY, Record, digest, frozen, plain
+from loquent.core.values import EMPTY, Record, digest, freeze, plain
 from loquent.data import content
 from loquent.data.tables.rows import Rows
 from loquent.errors import BadCheckpoint, LoquentError, require
@@ -28,7 +28,7 @@ def finite(number: object) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= MOST
 
 
-def shown(number: object) -> str:
+def show(number: object) -> str:
     """A number as text for an error; Python refuses to print an integer of thousands of digits."""
     return (
         "an integer larger than any float"
@@ -57,7 +57,7 @@ class Pool:
         if not isinstance(self.rows, Rows):
             object.__setattr__(self, "rows", tuple(self.rows))
         if bad := [weight for weight in self.weights if not finite(weight)]:
-            raise LoquentError(f"a weight is {shown(bad[0])}; it must be a finite number of at least 0")
+            raise LoquentError(f"a weight is {show(bad[0])}; it must be a finite number of at least 0")
         object.__setattr__(self, "weights", tuple(map(float, self.weights)) or (1.0,) * len(self.rows))
         if len(self.weights) != len(self.rows):
             raise LoquentError(
@@ -127,7 +127,7 @@ class Sampler:
     def __init__(self, pool: Pool, key: Key, *, scale: float | None = None) -> None:
         if scale is not None and not finite(scale):
             raise LoquentError(
-                f"the priority scale is {shown(scale)}; it must be a finite number of at least 0, or "
+                f"the priority scale is {show(scale)}; it must be a finite number of at least 0, or "
                 "None for epochs"
             )
         self.pool = pool
@@ -166,7 +166,7 @@ class Sampler:
         """
         added = self.pool.rows[len(self._base) :]
         for row in added:
-            if frozen(plain(row.fields)) != row.fields:
+            if freeze(plain(row.fields)) != row.fields:
                 raise LoquentError(
                     f"the added row {row.id!r} holds bytes or a dataclass; use strings, numbers, "
                     "tuples and Records, which can be saved"
@@ -197,7 +197,7 @@ class Sampler:
         weights = saved_state.field(state, "weights")
         try:
             added = tuple(
-                Row(saved_state.text(row, "id"), frozen(saved_state.part(row, "fields")))
+                Row(saved_state.text(row, "id"), freeze(saved_state.part(row, "fields")))
                 for row in saved_state.items(state, "added")
             )
             rows = (*self._base, *added) if added else self._base
@@ -265,7 +265,7 @@ def chosen_rows(task: Task, split: str, only: Record = EMPTY) -> Sequence[Row]:
         )
     rows = every
     if only and isinstance(every, Rows):
-        rows = every.chosen(lambda row: _has(row, only))
+        rows = every.select(lambda row: _has(row, only))
     elif only:
         rows = [row for row in every if _has(row, only)]
     if not rows:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.guards.opening import MOST_LINE, blocks_of_lines, open_bytes
 from loquent.errors import BadRow
 
@@ -44,7 +44,7 @@ def json_lines(path: Path, wanted: Callable[[int], bool] | None = None) -> Itera
     try:
         for record in json_files.values(texts()):
             if type(record) is not dict:
-                why = f"this line holds {shown(record)}; a line must hold one JSON object {{...}}"
+                why = f"this line holds {show(record)}; a line must hold one JSON object {{...}}"
                 raise BadRow(why, file=path, line=number)
             yield number, line, record
     except json_files.BadJson as error:

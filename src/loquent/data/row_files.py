@@ -62,11 +62,11 @@ def of_path(path: Path) -> dict[str, tuple[str, Table]]:
     if (path / "dataset_dict.json").is_file():
         names = _splits_of(path)
         return {
-            ALIASES[name]: (ALIASES[name], HubTable(path / name, columnar.saved(path / name)))
+            ALIASES[name]: (ALIASES[name], HubTable(path / name, columnar.load_saved(path / name)))
             for name in names
         }
     if (path / "state.json").is_file():
-        return {"": (path.name, HubTable(path, columnar.saved(path)))}
+        return {"": (path.name, HubTable(path, columnar.load_saved(path)))}
     return {split: (split, _joined(files, path)) for split, files in _files(path).items()}
 
 

@@ -13,7 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.settings import Remark, check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record, digest
@@ -88,7 +88,7 @@ class Source:
             )
 
     @property
-    def pinned(self) -> str:
+    def pinned_name(self) -> str:
         """The name of a hub source with the first 12 digits of its commit."""
         return self.name if not self.revision else f"{self.name}@{self.revision[:12]}"
 
@@ -111,7 +111,7 @@ def load(source: Source, limit: int = 0) -> dict[str, Sequence[Row]]:
     (`drop_duplicates`).
 
     Args:
-        limit: of a large source read and check only the rows that `limited` chooses in each split; 0: all.
+        limit: of a large source read and check only the rows that `limit_rows` chooses in each split; 0: all.
 
     Raises:
         BadRow: a row is bad; names file and line.
@@ -198,10 +198,10 @@ def _tell(place: object, missing: str, sizes: Mapping[str, int]) -> None:
 
 
 @overload
-def limited(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]: ...
+def limit_rows(rows: tuple[Row, ...], limit: int) -> tuple[Row, ...]: ...
 @overload
-def limited(rows: Sequence[Row], limit: int) -> Sequence[Row]: ...
-def limited(rows: Sequence[Row], limit: int) -> Sequence[Row]:
+def limit_rows(rows: Sequence[Row], limit: int) -> Sequence[Row]: ...
+def limit_rows(rows: Sequence[Row], limit: int) -> Sequence[Row]:
     """At most `limit` rows (0: all), chosen by a hash of their ids, in order.
 
     A smaller limit gives a subset of a larger one.
@@ -209,17 +209,17 @@ def limited(rows: Sequence[Row], limit: int) -> Sequence[Row]:
     if not limit or len(rows) <= limit:
         return rows
     if isinstance(rows, Rows):
-        return rows.at(rows.places[keyed.limited(keyed.draws(rows.ids()), limit)])
-    return tuple(rows[i] for i in keyed.limited(keyed.draws(row.id for row in rows), limit).tolist())
+        return rows.at(rows.places[keyed.limit_draws(keyed.draws(rows.ids()), limit)])
+    return tuple(rows[i] for i in keyed.limit_draws(keyed.draws(row.id for row in rows), limit).tolist())
 
 
 def share(rows: Sequence[Row], part: float) -> Sequence[Row]:
-    """A share of the rows, as `limited` chooses them: the nearest whole number of rows, at least one.
+    """A share of the rows, as `limit_rows` chooses them: the nearest whole number of rows, at least one.
 
     Args:
         part: above 0 and at most 1.
     """
-    return limited(rows if isinstance(rows, Rows) else tuple(rows), max(1, round(part * len(rows))))
+    return limit_rows(rows if isinstance(rows, Rows) else tuple(rows), max(1, round(part * len(rows))))
 
 
 def _builtin(source: Source) -> Splits:
@@ -233,7 +233,7 @@ def _builtin(source: Source) -> Splits:
     return reviews()
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def _tables(source: Source) -> Tables | None:
     """The tables of a source by split; None for the IMDB folders."""
     from loquent.data import row_files  # built-in rows need no reader
@@ -241,7 +241,7 @@ def _tables(source: Source) -> Tables | None:
 
     if source.kind == "hub":
         return {
-            split: (split, HubTable(f"{source.pinned}/{split}", table))
+            split: (split, HubTable(f"{source.pinned_name}/{split}", table))
             for split, table in tables(source).items()
         }
     path = Path(source.path).expanduser()
@@ -265,9 +265,9 @@ def _is_large(source: Source) -> bool:
     return False
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def _in_memory(source: Source) -> Splits:
-    found, place = _tables(source), source.path or source.pinned
+    found, place = _tables(source), source.path or source.pinned_name
     if found is None:
         splits = _imdb(Path(source.path).expanduser(), source.reader)
     else:
@@ -275,13 +275,13 @@ def _in_memory(source: Source) -> Splits:
     if "" in splits:
         splits = split_by_id(splits[""], place)
     splits = with_validation(splits, place=place)
-    splits = duplicates.checked(splits, place, source.drop_duplicates, TEXTS)
+    splits = duplicates.check_splits(splits, place, source.drop_duplicates, TEXTS)
     return {split: splits[split] for split in SPLITS if splits.get(split)}
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def _stored(source: Source, limit: int) -> dict[str, Sequence[Row]]:
-    found, place = _tables(source), source.path or source.pinned
+    found, place = _tables(source), source.path or source.pinned_name
     assert found is not None
     hashed = content.of(source) or digest((source.name, source.subset, source.revision), 32)
     store = cache.store(found, source.reader, limit, hashed)
@@ -341,7 +341,7 @@ def tables(source: Source) -> dict[str, Any]:
         raise MissingExtra("a source of kind 'hub'", "hub") from error
     missing = ""
     try:
-        with borrowed(Key(0, ("hub",))), ExitStack() as stack:
+        with borrow_generators(Key(0, ("hub",))), ExitStack() as stack:
             if Path(source.name).exists():
                 hub_folder.check(Path(source.name))
             else:
@@ -357,13 +357,13 @@ def tables(source: Source) -> dict[str, Any]:
             if missing
             else f"{type(error).__name__}: {error}"
         )
-        raise BadSetting(f"the hub source {source.pinned} cannot be loaded ({why})") from error
+        raise BadSetting(f"the hub source {source.pinned_name} cannot be loaded ({why})") from error
     splits = {
         ALIASES[name]: hub_folder.without_media(rows) for name, rows in loaded.items() if name in ALIASES
     }
     if not splits:
         raise BadSetting(
-            f"the hub source {source.pinned} has the splits {', '.join(loaded)}; one must be train, "
+            f"the hub source {source.pinned_name} has the splits {', '.join(loaded)}; one must be train, "
             "validation or test"
         )
     return splits

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 import numpy.typing as npt
 
-from loquent.core import logged
+from loquent.core import log_keys
 from loquent.errors import UnknownName, naming_extras
 from loquent.statistics.tables import Table
 
@@ -55,7 +55,7 @@ class Metrics(list[dict[str, Any]]):
         if isinstance(index, str):
             if not any(index in line for line in self):
                 raise UnknownName("logged key", index, self.columns)
-            values = [logged.value(line, index) for line in self]
+            values = [log_keys.value(line, index) for line in self]
             return np.array([np.nan if value is None else float(value) for value in values])
         if isinstance(index, slice):
             return Metrics(super().__getitem__(index))

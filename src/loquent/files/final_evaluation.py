@@ -52,7 +52,7 @@ class Evaluation:
                 raise ValueError(f"samples.{key:.80} must have one score for each of the {self.n} episodes")
 
 
-def sealed(
+def seal_evaluation(
     folder: Path, evaluation: Mapping[str, Any], samples: Mapping[str, Sequence[float | None]]
 ) -> dict[str, Any]:
     """The content of `evaluation.json`: the evaluation, scores, the record of its episodes, and a seal.
@@ -65,7 +65,7 @@ def sealed(
     episodes = FileRecord()
     episodes.read_on(folder / names.EPISODES)
     scores = {SAMPLES: {key: list(column) for key, column in samples.items()}} if samples else {}
-    return manifest.sealed({**evaluation, **scores, FILES: {names.EPISODES: episodes.as_json()}})
+    return manifest.add_seal({**evaluation, **scores, FILES: {names.EPISODES: episodes.as_json()}})
 
 
 def exists(folder: Path) -> bool:
@@ -163,7 +163,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], Evaluation]:
     """The content of the file, and its fields that are read."""
     path = folder / names.EVALUATION
     advice = f"delete it, and `loquent resume {folder}` evaluates again"
-    content = manifest.opened(json_files.load_object(path, advice, nan="null"), path, advice)
+    content = manifest.remove_seal(json_files.load_object(path, advice, nan="null"), path, advice)
     try:
         return content, schema.read(Evaluation, content, extra=True)
     except ValueError as error:

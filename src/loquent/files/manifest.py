@@ -48,7 +48,7 @@ def seal(folder: Path) -> None:
         path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": digest(path)}
         for path in files
     }
-    (folder / NAME).write_text(json.dumps(sealed({"files": entries}), indent=1), encoding="utf-8")
+    (folder / NAME).write_text(json.dumps(add_seal({"files": entries}), indent=1), encoding="utf-8")
     for path in (*files, folder / NAME, *(path for path in folder.rglob("*") if path.is_dir()), folder):
         atomic.sync(path)
 
@@ -78,13 +78,13 @@ def check(folder: Path, names: tuple[str, ...] = ()) -> None:
         raise Damaged(f"{folder} is torn: {name} is in the folder and not in {NAME}; move it away")
 
 
-def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
+def add_seal(value: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object with its own digest under the name `seal`."""
     rest = {name: json_files.finite(item) for name, item in value.items() if name != SEAL}
     return {**rest, SEAL: hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
 
 
-def opened(value: Mapping[str, Any], place: Path, advice: str) -> dict[str, Any]:
+def remove_seal(value: Mapping[str, Any], place: Path, advice: str) -> dict[str, Any]:
     """The object without its seal, which is checked.
 
     Raises:
@@ -92,7 +92,7 @@ def opened(value: Mapping[str, Any], place: Path, advice: str) -> dict[str, Any]
     """
     if SEAL not in value:
         raise Damaged(f"{place} has no seal, so a change of it cannot be detected; {advice}")
-    if value[SEAL] != sealed(value)[SEAL]:
+    if value[SEAL] != add_seal(value)[SEAL]:
         raise Damaged(f"{place} is not what was written (its seal differs); {advice}")
     return {name: item for name, item in value.items() if name != SEAL}
 
@@ -104,7 +104,7 @@ def load(path: Path, advice: str) -> dict[str, Any]:
         BadCheckpoint: it is not a JSON object.
         Damaged: it has changed, or has no seal.
     """
-    return opened(json_files.load_object(path, advice), path, advice)
+    return remove_seal(json_files.load_object(path, advice), path, advice)
 
 
 def _check_file(folder: Path, name: str, entry: Entry) -> None:
@@ -132,7 +132,7 @@ def _read(folder: Path) -> Mapping[str, Entry]:
     if SEAL not in content:
         raise Damaged(f"{folder} is torn: {NAME} has no seal: {unsealed}")
     try:
-        return schema.read(Files, opened(content, path, f"{folder} is torn")).files
+        return schema.read(Files, remove_seal(content, path, f"{folder} is torn")).files
     except ValueError as error:
         raise Damaged(
             f"{folder} is torn: {NAME} is no manifest ({error}); it must have the size and the SHA-256 of "

@@ -48,7 +48,7 @@ class RunCheckpoints:
         name = json_files.load_object(self.note, advice).get("checkpoint")
         if not names.is_of_update(name):
             allowed = "it must name a checkpoint in its folder, such as update-2"
-            raise BadCheckpoint(f"{self.note} names {json_files.shown(name)}; {allowed}; {advice}")
+            raise BadCheckpoint(f"{self.note} names {json_files.show(name)}; {allowed}; {advice}")
         return str(name)
 
     def remove(self, checkpoint: Path) -> None:

@@ -108,7 +108,7 @@ class RunFolder:
         """
         machine = json_files.load_object(self.machine, "put it back from a copy", error=Damaged, nan="null")
         if machine.get("run_format") != RUN_FORMAT:
-            form = json_files.shown(machine["run_format"]) if "run_format" in machine else "missing"
+            form = json_files.show(machine["run_format"]) if "run_format" in machine else "missing"
             raise AnotherRun(
                 f"{self.machine}: run_format is {form}, so another version wrote this run; this version "
                 f"of Loquent ({__version__}) reads {RUN_FORMAT} only. Read it with that version, or train it "
@@ -238,10 +238,10 @@ class RunFolder:
             samples: by key, one score per episode.
         """
         if episodes is None:
-            content = manifest.sealed(evaluation)
+            content = manifest.add_seal(evaluation)
         else:
             _write_episodes(self.episodes, episodes)
-            content = final_evaluation.sealed(self.path, evaluation, samples or {})
+            content = final_evaluation.seal_evaluation(self.path, evaluation, samples or {})
         atomic.write_json(self.evaluation_file, content)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.errors import BadCheckpoint
 
 # the largest counter: above it floats, and so the JSON of other programs, cannot represent every integer
@@ -58,7 +58,7 @@ def part(state: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def field(state: Mapping[str, Any], name: str) -> Any:
     """The value under a name; BadCheckpoint if the name is missing."""
     if not isinstance(state, Mapping):
-        raise BadCheckpoint(f"the saved state is {shown(state)}; it must be an object with the field {name}")
+        raise BadCheckpoint(f"the saved state is {show(state)}; it must be an object with the field {name}")
     if name not in state:
         raise BadCheckpoint(f"the saved state lacks the field {name}")
     return state[name]
@@ -66,7 +66,7 @@ def field(state: Mapping[str, Any], name: str) -> Any:
 
 def wrong(name: str, value: Any, allowed: str) -> BadCheckpoint:
     """The error of a field with a wrong value."""
-    return BadCheckpoint(f"{name} = {shown(value)} in the saved state; it must be {allowed}")
+    return BadCheckpoint(f"{name} = {show(value)} in the saved state; it must be {allowed}")
 
 
 def _checked(

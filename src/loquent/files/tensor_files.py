@@ -81,7 +81,7 @@ def read_reference(folder: Path, digest: object, key: str) -> dict[str, torch.Te
     """
     if not (isinstance(digest, str) and len(digest) == DIGITS and digest.isalnum()):
         raise ValueError(
-            f"{key} is {json_files.shown(digest)} in {names.STATE}; it must be {DIGITS} hexadecimal digits"
+            f"{key} is {json_files.show(digest)} in {names.STATE}; it must be {DIGITS} hexadecimal digits"
         )
     file = reference_file(folder, digest)
     tensors = read_tensors(file)

@@ -35,12 +35,12 @@ def _split(tree: Any, path: str, tensors: dict[str, torch.Tensor], storages: set
     return tree
 
 
-def joined(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
+def join(tree: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
     """The tree before `split`; KeyError if a tensor is missing."""
     if isinstance(tree, dict):
-        return {name: joined(item, tensors) for name, item in tree.items()}
+        return {name: join(item, tensors) for name, item in tree.items()}
     if isinstance(tree, list):
-        return [joined(item, tensors) for item in tree]
+        return [join(item, tensors) for item in tree]
     if isinstance(tree, str) and tree.startswith(TENSOR):
         return tensors[tree.removeprefix(TENSOR)]
     return tree

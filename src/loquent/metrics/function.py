@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.metric import EVERYTHING, Measured, Range, Samples, Scores
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, place_of
 from loquent.metrics.pairs import with_means
@@ -98,7 +98,7 @@ class FunctionMetric:
     def _parts(self, values: dict[str, Any], samples: Samples, i: int) -> dict[str, float | None]:
         """The parts of one score by name; a score without parts is the part ""."""
         row = samples.rows[i].id if samples.rows else str(i)
-        place = f"{self.name}, on row {row!r}, whose answer is {shown(samples.predictions[i])}"
+        place = f"{self.name}, on row {row!r}, whose answer is {show(samples.predictions[i])}"
         try:
             returned = self.function(**values)
         except LoquentError:
@@ -109,7 +109,7 @@ class FunctionMetric:
         parts = returned if isinstance(returned, Mapping) else {"": returned}
         if not all(map(_is_score, (*parts.values(), _whole(parts)))) or not all(map(_is_name, parts)):
             raise BrokenMetric(
-                f"{place}: it returned {shown(returned)}; it must return a finite number, None where it does "
+                f"{place}: it returned {show(returned)}; it must return a finite number, None where it does "
                 "not apply, or a mapping of such values with a finite sum by the names of parts, other than "
                 "'raw' and without /"
             )
@@ -151,7 +151,7 @@ def metric(
         for setting, (value, allowed) in choices.items():
             if value not in allowed:
                 must = f"it must be one of {', '.join(map(str, allowed))}"
-                raise BadSetting(f"the metric {key}: {setting} = {shown(value)}; {must}")
+                raise BadSetting(f"the metric {key}: {setting} = {show(value)}; {must}")
         if "turn" in inputs(function, key):  # of a sum over any number of answers
             low, high = 0.0 if low >= 0 else -math.inf, 0.0 if high <= 0 else math.inf
         return FunctionMetric(function, key, higher_is_better, {key: (low, high)}, together, reads)
@@ -197,7 +197,7 @@ def _ends(given: Any, key: str) -> Range:
     ends = tuple(given) if isinstance(given, Sequence) else ()
     if len(ends) != 2 or not all(isinstance(end, int | float) for end in ends) or not ends[0] <= ends[1]:
         raise BadSetting(
-            f"the metric {key}: range = {shown(given)}; it must be two numbers, the least score first; "
+            f"the metric {key}: range = {show(given)}; it must be two numbers, the least score first; "
             "math.inf leaves an end open"
         )
     return ends

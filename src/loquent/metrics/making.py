@@ -55,7 +55,7 @@ def blame(name: str) -> Iterator[None]:
         raise BrokenMetric(f"{place}{reason}; LOQUENT_DEBUG=1 shows the traceback") from error
 
 
-def declared(name: str, trait: str, default: Any) -> Any:
+def declared_trait(name: str, trait: str, default: Any) -> Any:
     """A trait that the class of a registered metric declares; the default if it depends on the options.
 
     No metric is built. The class is the one that the metric's factory says it returns; if there are several,
@@ -86,7 +86,7 @@ def declared_range(key: str) -> Range:
     if not names:
         return EVERYTHING
     name = max(names, key=len)
-    own = Traits(range=declared(name, "range", EVERYTHING), ranges=declared(name, "ranges", {}))
+    own = Traits(range=declared_trait(name, "range", EVERYTHING), ranges=declared_trait(name, "ranges", {}))
     return range_of(own, key)
 
 

@@ -143,7 +143,9 @@ class StridedPerplexity:
         if not any(texts):
             return Measured()
         joined = SEPARATOR.join(texts)
-        loss, tokens = pretrained.strided(self.model(), joined, self.stride, token_budget=self.token_budget)
+        loss, tokens = pretrained.strided_loss(
+            self.model(), joined, self.stride, token_budget=self.token_budget
+        )
         return Measured({}, {self.name: exponential(loss)} if tokens else {})
 
     def _text(self, row: Row) -> str:

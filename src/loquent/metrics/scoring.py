@@ -23,7 +23,7 @@ from loquent.core.metric import Measured, Metric, Samples, Scores, Tallied, trai
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting, BrokenMetric
 from loquent.metrics.making import blame
-from loquent.statistics.clustered import members
+from loquent.statistics.clusters import members
 from loquent.statistics.resampling import FEW, Bounds, Numbers, Resampling, Statistic, bounds, share
 
 Column = NDArray[np.float64]

@@ -26,7 +26,7 @@ def without_punctuation(tokens: Sequence[str]) -> list[str]:
     return [word for word in tokens if not is_punctuation(word)]
 
 
-def joined(prompt: str, text: str) -> str:
+def join_prompt(prompt: str, text: str) -> str:
     """The prompt followed by the text.
 
     A space is inserted unless a text is empty or there is white space already.
@@ -36,11 +36,11 @@ def joined(prompt: str, text: str) -> str:
     return f"{prompt} {text}"
 
 
-def judged(predictions: Sequence[str], prompts: Sequence[str], include_prompt: bool) -> list[str]:
+def judged_texts(predictions: Sequence[str], prompts: Sequence[str], include_prompt: bool) -> list[str]:
     """The texts a metric reads: the predictions, each after its prompt if `include_prompt`."""
     if not include_prompt:
         return list(predictions)
-    return [joined(prompt, prediction) for prompt, prediction in zip(prompts, predictions, strict=True)]
+    return [join_prompt(prompt, prediction) for prompt, prediction in zip(prompts, predictions, strict=True)]
 
 
 def mean(scores: Sequence[float | None]) -> float | None:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from loquent import pretrained
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadModel, BadSetting
 from loquent.models.conditioning import Conditioning
 from loquent.models.decoding_settings import Decoding
@@ -142,7 +142,7 @@ class Actor(nn.Module):
             raise BadSetting(f"critic = {critic!r} must be one of {', '.join(CRITICS)}; choose one of them")
         value_function = None
         if critic != "none":
-            with borrowed(key.child("value head")):
+            with borrow_generators(key.child("value head")):
                 own_trunk = pretrained.twin(trunk(module)) if critic == "network" else None
                 value_function = Critic(own_trunk, width(module))
             value_function = pretrained.exactly(value_function, pretrained.exact(module.dtype))

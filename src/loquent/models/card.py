@@ -80,7 +80,7 @@ print(answer("...")[0])
 """
 
 
-def written(format: Format, about: Mapping[str, Any], decoding: Decoding, lost: str, exact: bool) -> str:
+def write_card(format: Format, about: Mapping[str, Any], decoding: Decoding, lost: str, exact: bool) -> str:
     """The card.
 
     Args:

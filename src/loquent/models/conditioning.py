@@ -34,7 +34,7 @@ class Conditioning(nn.Module):
 
 
 @contextmanager
-def conditioned(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
+def shift_embeddings(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]:
     """Inside this context, every forward pass adds the shift to the embeddings at position 0.
 
     `shift` has one row for each row of the batch, or one row for all. Caches and shapes stay as they are:

@@ -19,7 +19,7 @@ from loquent.core.settings import Remark
 from loquent.errors import BadModel
 from loquent.models import card
 from loquent.models.decoding_settings import Decoding
-from loquent.models.exported import NOTE
+from loquent.models.export_note import NOTE
 from loquent.models.format.names import Chat, Format, Pair, Plain, of_model
 from loquent.models.format.template import render
 from loquent.pretrained import lora
@@ -57,7 +57,7 @@ def write(
         about: the content of `loquent.json`.
         histories: conversations of the training; the templates are compared on these too.
         decoding: how the run answers in evaluation; greedy by default.
-        lost: as in `card.written`.
+        lost: as in `card.write_card`.
     """
     decoding = Decoding(method="greedy") if decoding is None else decoding
     note = dict(about)
@@ -65,7 +65,7 @@ def write(
         note["template_is_exact"] = _template(folder, tokenizer, format, histories)
     _write_json(folder / STOPS, _generation(folder, format, decoding))
     _write_json(folder / NOTE, note)
-    text = card.written(format, note, decoding, lost, note.get("template_is_exact", True))
+    text = card.write_card(format, note, decoding, lost, note.get("template_is_exact", True))
     (folder / card.CARD).write_text(text, encoding="utf-8")
 
 
@@ -132,7 +132,7 @@ def _generation(folder: Path, format: Format, decoding: Decoding) -> dict[str, A
     return config
 
 
-def served(tokenizer: Any, format: Format, histories: Sequence[History]) -> list[list[int] | None]:
+def server_prompts(tokenizer: Any, format: Format, histories: Sequence[History]) -> list[list[int] | None]:
     """For each history the prompt ids that a server gives the model.
 
     An entry is None if the template or the tokenizer refuses the history.
@@ -167,7 +167,7 @@ def _first_difference(tokenizer: Any, format: Format, histories: Iterable[Histor
         (instruction, [replace(turn, tokens=None) for turn in turns], seat)
         for instruction, turns, seat in histories
     ]
-    for history, ids in zip(without_tokens, served(tokenizer, format, without_tokens), strict=True):
+    for history, ids in zip(without_tokens, server_prompts(tokenizer, format, without_tokens), strict=True):
         if ids != list(format.prompt(*history, 1 << 30)[0]):
             return history
     return None

@@ -20,7 +20,7 @@ from loquent.pretrained.classifier import (
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.forward import dropping
 from loquent.pretrained.language import END, LanguageModel, context, end_ids, load, prompt_room, save
-from loquent.pretrained.likelihood import nll, plain_ids, strided
+from loquent.pretrained.likelihood import nll, plain_ids, strided_loss
 from loquent.pretrained.matching import match
 from loquent.pretrained.networks import (
     drops_out,
@@ -29,7 +29,7 @@ from loquent.pretrained.networks import (
     groups,
     hidden,
     logits,
-    padded,
+    pad_rows,
     twin,
 )
 from loquent.pretrained.output import OutputLayer, head
@@ -41,5 +41,5 @@ __all__ = [
     "dropping", "drops_out", "dtype", "end_ids",
     "evaluating", "exact", "exactly", "groups", "head", "hidden", "load",
     "load_classifier", "load_encoder", "logits", "match", "nll",
-    "padded", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided", "threads", "twin",
+    "pad_rows", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided_loss", "threads", "twin",
 ]  # fmt: skip

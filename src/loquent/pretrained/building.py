@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadSetting
 from loquent.pretrained import sizes
-from loquent.pretrained.folder import untrained
+from loquent.pretrained.folder import new_network
 from loquent.pretrained.language import END, LanguageModel, begin, transformers_library
 from loquent.pretrained.pytorch import devices
 
@@ -88,8 +88,8 @@ def build(
     if shape in ("t5", "bart"):
         kind = transformers.AutoModelForSeq2SeqLM
     sizes.check(kind, config, "model", devices.dtype("float32"), devices.device(device))
-    with borrowed(key.child("initialisation")):
-        module = untrained(kind, config)
+    with borrow_generators(key.child("initialisation")):
+        module = new_network(kind, config)
     return LanguageModel(
         module.to(device=devices.device(device), dtype=devices.dtype(dtype)).eval(), tokenizer
     )

@@ -24,7 +24,7 @@ from loquent.pretrained.language import (
     room,
     transformers_library,
 )
-from loquent.pretrained.networks import groups, padded
+from loquent.pretrained.networks import groups, pad_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,12 @@ class ClassifierNetwork:
         if number is None or not 0 <= number < self.module.config.num_labels:
             raise BadModel(
                 f"{self.module.config.name_or_path} has no label {name!r}; choose one of those "
-                f"known: {self.known}"
+                f"known: {self.labels_text}"
             )
         return number
 
     @property
-    def known(self) -> str:
+    def labels_text(self) -> str:
         """The labels as text, for errors."""
         return ", ".join(f"{i}: {name}" for i, name in self.labels.items())
 
@@ -99,10 +99,10 @@ class ClassifierNetwork:
 
     def forward(self, rows: Sequence[Sequence[int]], kinds: Sequence[Sequence[int]] = ()) -> torch.Tensor:
         """The logits [n, labels] of one batch of rows from `encode`, by one forward pass."""
-        ids, real = padded(rows, self._pad, self.module.device)
+        ids, real = pad_rows(rows, self._pad, self.module.device)
         inputs = {"input_ids": ids, "attention_mask": real.long()}
         if kinds:
-            inputs["token_type_ids"] = padded(kinds, 0, self.module.device)[0]
+            inputs["token_type_ids"] = pad_rows(kinds, 0, self.module.device)[0]
         elif (own := class_logits(self.module, ids)) is not None:
             return own
         logits: torch.Tensor = self.module(**inputs).logits

@@ -1,4 +1,4 @@
-"""The first conversion of a tokenizer without tokenizer.json, for the process of `core.guards.limited`.
+"""The first conversion of a tokenizer without tokenizer.json, for the process of `core.guards.sandbox`.
 
 It imports transformers, which takes seconds.
 """

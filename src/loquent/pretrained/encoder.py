@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from loquent.core.guards import tokenizer_files
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadModel
 from loquent.pretrained.language import (
     check_ids,
@@ -23,7 +23,7 @@ from loquent.pretrained.language import (
     room,
     transformers_library,
 )
-from loquent.pretrained.networks import groups, padded
+from loquent.pretrained.networks import groups, pad_rows
 
 POOLER = "pooler."  # an unused layer
 
@@ -106,7 +106,7 @@ class Encoder:
         pad = self.tokenizer.pad_token_id or 0
         for group in groups([len(rows[i]) for i in full], token_budget):
             chosen = [full[k] for k in group]
-            ids, real = padded([rows[i] for i in chosen], pad, self.module.device)
+            ids, real = pad_rows([rows[i] for i in chosen], pad, self.module.device)
             layers = self.module(
                 input_ids=ids, attention_mask=real.long(), output_hidden_states=True
             ).hidden_states
@@ -141,7 +141,7 @@ def load_encoder(
     level = library.utils.logging.get_verbosity()
     library.utils.logging.set_verbosity_error()  # it warns of a missing pooler
     try:
-        with borrowed(Key(0, ("encoder",))):  # the library initialises a missing pooler at random
+        with borrow_generators(Key(0, ("encoder",))):  # the library initialises a missing pooler at random
             module = load_module(
                 library.AutoModel, path, revision, device, dtype, spare=POOLER, layers=layers
             )

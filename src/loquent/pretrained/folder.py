@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files, tokenizer_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.errors import BadModel
 from loquent.files.machine.network import hub_or_cache
 
@@ -95,7 +95,7 @@ def _check_text_config(config: Any) -> None:
         raise ValueError("one of decoder, generator, text_config, text_encoder in its config is no config")
 
 
-def untrained(kind: Any, config: Any) -> Any:
+def new_network(kind: Any, config: Any) -> Any:
     """A network with new weights, from torch's global generator.
 
     Args:
@@ -172,7 +172,7 @@ def _check_settings(file: Path) -> None:
     for name, value, top in _entries(_object(file)):
         if name == "auto_map" and value:
             raise BadModel(
-                f"{file}: auto_map = {shown(value)} names Python code in the model folder. {NO_CODE}"
+                f"{file}: auto_map = {show(value)} names Python code in the model folder. {NO_CODE}"
             )
         if (
             name.lstrip("_") == "attn_implementation"
@@ -184,9 +184,7 @@ def _check_settings(file: Path) -> None:
                 "entry, or name an implementation of transformers"
             )
         if top and name == "model_max_length" and not (type(value) in (int, float) and value >= 1):
-            raise BadModel(
-                f"{file}: {name} = {shown(value)} must be a number of at least 1; correct the file"
-            )
+            raise BadModel(f"{file}: {name} = {show(value)} must be a number of at least 1; correct the file")
         if file.name == "tokenizer_config.json":
             _check_tokenizer_setting(file, name, value)
         if file.name not in ("config.json", "generation_config.json"):
@@ -206,7 +204,7 @@ def _check_settings(file: Path) -> None:
             )
         if top and name.endswith("_token_id") and not _is_ids(value):
             raise BadModel(
-                f"{file}: {name} = {shown(value)} must be null, an id of at least -1, or a list of "
+                f"{file}: {name} = {show(value)} must be null, an id of at least -1, or a list of "
                 "such ids; correct the file"
             )
         if (
@@ -215,7 +213,7 @@ def _check_settings(file: Path) -> None:
             and not (value is None or (type(value) is int and value > 0))
         ):
             raise BadModel(
-                f"{file}: {name} = {shown(value)} must be an integer of at least 1; correct the file"
+                f"{file}: {name} = {show(value)} must be an integer of at least 1; correct the file"
             )
 
 
@@ -223,12 +221,12 @@ def _check_tokenizer_setting(file: Path, name: str, value: Any) -> None:
     """Refuse numbers of which transformers makes a token each, and other files or arguments to build from."""
     if type(value) in (int, float) and value > MOST_TOKENS and "max_length" not in name:
         raise BadModel(
-            f"{file}: {name} = {shown(value)} is more than {MOST_TOKENS:,}, the most that are allowed; "
+            f"{file}: {name} = {show(value)} is more than {MOST_TOKENS:,}, the most that are allowed; "
             "correct the file"
         )
     if value and (name == "init_inputs" or (name == "fast_tokenizer_files" and value != ["tokenizer.json"])):
         raise BadModel(
-            f"{file}: {name} = {shown(value)} names what is not checked; delete the entry from the file"
+            f"{file}: {name} = {show(value)} names what is not checked; delete the entry from the file"
         )
 
 
@@ -277,7 +275,7 @@ def _check_index(index: Path) -> None:
     for name in names:
         if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
             raise BadModel(
-                f"{index}: {shown(name)} is no safetensors file of this folder; no other weights are read. "
+                f"{index}: {show(name)} is no safetensors file of this folder; no other weights are read. "
                 "Convert the model to safetensors"
             )
 

@@ -12,7 +12,7 @@ from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel, BadSetting
 from loquent.pretrained import pairs
 from loquent.pretrained.language import LanguageModel, context, plain
-from loquent.pretrained.networks import evaluating, groups, hidden, padded
+from loquent.pretrained.networks import evaluating, groups, hidden, pad_rows
 from loquent.pretrained.networks import logits as own_logits
 from loquent.pretrained.output import head
 
@@ -70,7 +70,7 @@ def nll(
 
 
 @torch.no_grad()
-def strided(
+def strided_loss(
     language_model: LanguageModel, text: str, stride: int, *, token_budget: int = 8192
 ) -> tuple[float, int]:
     """(mean loss in nats, tokens) of a long text in windows that advance by `stride` tokens, as in RL4LMs.
@@ -141,7 +141,7 @@ def _split(tokenizer: Any, prompt: str, text: str) -> tuple[list[int], int]:
 
 def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> list[Tensor]:
     """The log-probabilities of ids[first:] given the ids before each, for each row (ids, first)."""
-    ids, real = padded([row for row, _ in rows], pad, module.device)
+    ids, real = pad_rows([row for row, _ in rows], pad, module.device)
     first = torch.tensor([first for _, first in rows], device=ids.device)[:, None]
     scored = real[:, 1:] & (torch.arange(1, ids.shape[1], device=ids.device) >= first)
     layer, chosen = head(module), ids[:, 1:][scored]

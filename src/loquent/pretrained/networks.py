@@ -80,7 +80,7 @@ def logits(module: Any, tokens: Tensor) -> Tensor:
         output = module(input_ids=tokens, attention_mask=torch.ones_like(tokens), use_cache=False).logits
         return output  # type: ignore[no-any-return]  # transformers has no types
     parts = pairs.split(tokens)
-    memory, real = pairs.encoded(module, parts.source, parts.real)
+    memory, real = pairs.encode_sources(module, parts.source, parts.real)
     output = module(
         encoder_outputs=pairs.encoder_output(memory),
         attention_mask=real.long(),
@@ -123,7 +123,7 @@ def groups(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
     return batches
 
 
-def padded(
+def pad_rows(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device | str, *, left: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Rows of ids as one tensor (ids [B, T], real bool[B, T]), padded on the right or the left."""

@@ -179,10 +179,10 @@ def hidden(
         BadModel: as in `split`.
     """
     parts = split(tokens, wanted)
-    memory, real = encoded(module, parts.source, parts.real)
+    memory, real = encode_sources(module, parts.source, parts.real)
     rows = _rows.set(parts.row)
     try:
-        states = decoded(module, parts.target, memory, real)
+        states = decode_targets(module, parts.target, memory, real)
     finally:
         _rows.reset(rows)
     result = states.new_zeros(*tokens.shape, states.shape[2])
@@ -268,7 +268,7 @@ def _kept_states(encoder: Any, source: Tensor, real: Tensor) -> Tensor:
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
 
-def encoded(
+def encode_sources(
     module: Any, source: Int64[Tensor, "S L"], real: Bool[Tensor, "S L"], budget: int | None = None
 ) -> tuple[Float[Tensor, "S L H"], Bool[Tensor, "S L"]]:
     """The encoder's last hidden states of sources, and where they are real; equal sources are read once.
@@ -307,7 +307,7 @@ def _in_passes(module: Any, different: Tensor, places: Tensor, size: int) -> Ten
     return found
 
 
-def decoded(
+def decode_targets(
     module: Any, target: Int64[Tensor, "S M"], memory: Float[Tensor, "S L H"], real: Bool[Tensor, "S L"]
 ) -> Float[Tensor, "S M H"]:
     """The decoder's last hidden states of targets that begin at its first position.

@@ -45,7 +45,7 @@ def run(steps: Sequence[Step], inputs: Tensor, first: int = 0) -> Tensor:
     """The result of the last step; `first` is the number of the inputs' place."""
     results, last = {first: inputs}, first
     for last, step in enumerate(steps, first + 1):
-        args, kwargs = mapped(
+        args, kwargs = map_values(
             (step.args, step.kwargs),
             lambda value: results[value.number] if isinstance(value, Place) else value,
         )
@@ -117,7 +117,7 @@ class Recorder(TorchFunctionMode):
             )
         ):
             return None
-        args, kwargs = mapped(
+        args, kwargs = map_values(
             (args, kwargs),
             lambda value: (
                 Place(self.numbers[id(value)])
@@ -215,10 +215,10 @@ def flat(values: Any) -> Iterator[Any]:
         yield from flat(value)
 
 
-def mapped(values: Any, function: Callable[[Any], Any]) -> Any:
+def map_values(values: Any, function: Callable[[Any], Any]) -> Any:
     """Nested lists, tuples and dicts with the function applied to each value."""
     if isinstance(values, dict):
-        return {name: mapped(value, function) for name, value in values.items()}
+        return {name: map_values(value, function) for name, value in values.items()}
     if isinstance(values, list | tuple) and not isinstance(values, Place | torch.Size):
-        return type(values)(mapped(value, function) for value in values)
+        return type(values)(map_values(value, function) for value in values)
     return function(values)

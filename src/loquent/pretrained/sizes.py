@@ -11,7 +11,7 @@ import torch
 
 from loquent.errors import BadModel, NotEnoughMemory, in_words, is_memory_error
 from loquent.files.machine import memory
-from loquent.pretrained.folder import counts_layers, untrained
+from loquent.pretrained.folder import counts_layers, new_network
 
 SMALL = 1 << 30  # bytes; a network that needs less by a coarse upper bound is not estimated
 PACKED = 8  # bytes in memory for a stored byte, at most: float64 of int8
@@ -48,7 +48,7 @@ def check(
         return
     need = _least(config) * dtype.itemsize
     if need <= free:
-        need = needed(kind, config, dtype, free)
+        need = bytes_needed(kind, config, dtype, free)
     if need > free:
         raise NotEnoughMemory(
             f"{place}: {_named(sizes)}: a network of these sizes needs {in_words(need)} in "
@@ -62,7 +62,7 @@ def check(
         )
 
 
-def needed(kind: Any, config: Any, dtype: torch.dtype, free: int) -> int:
+def bytes_needed(kind: Any, config: Any, dtype: torch.dtype, free: int) -> int:
     """The bytes of the parameters and buffers of a network, which is built without memory for them."""
     deep = {name: value for name, value in config.to_dict().items() if _is_deep(name, value)}
     if not deep:
@@ -81,7 +81,7 @@ def needed(kind: Any, config: Any, dtype: torch.dtype, free: int) -> int:
 def _bytes(kind: Any, config: Any, dtype: torch.dtype, free: int) -> int:
     try:
         with torch.device("meta"):
-            network = untrained(kind, config)
+            network = new_network(kind, config)
     except Exception as error:  # a config that fits no network, which loading will say
         return free + 1 if is_memory_error(error) else 0
     parameters = sum(tensor.numel() for tensor in network.parameters()) * dtype.itemsize

@@ -14,7 +14,7 @@ from importlib import resources
 from itertools import count, groupby, pairwise
 
 from loquent.core.metric import EVERYTHING
-from loquent.report.groups import Point, Progress, bounded, thinned
+from loquent.report.groups import Point, Progress, bound_bands, thin_curve
 from loquent.statistics.intervals import Interval
 from loquent.statistics.tables import safe
 
@@ -115,7 +115,7 @@ def curves(
         most: the points of a curve; neighbours are averaged if there are more.
         ends: the least and the greatest possible mean, at which bands end.
     """
-    drawn = [replace(line, points=thinned(line.points, most)) for line in lines if line.points]
+    drawn = [replace(line, points=thin_curve(line.points, most)) for line in lines if line.points]
     body, _ = _plot(drawn, unit, ends, across)
     return ids.chart(body, HEIGHT, title, _words(drawn, unit, across))
 
@@ -159,7 +159,7 @@ def _plot(lines: Sequence[Curve], unit: str, ends: tuple[float, float], across: 
     """The axes and the curves as markup, and the horizontal scale."""
     points = [point for line in lines for point in line.points]
     x = Scale(*_update_range([point.update for point in points]), LEFT, WIDTH - RIGHT)
-    banded = bounded(points, ends)
+    banded = bound_bands(points, ends)
     values = [point.low for point in banded] + [point.high for point in banded]
     y = Scale(*_range(values), HEIGHT - BOTTOM, TOP)
     parts = [_axes(x, y, unit, across)]
@@ -181,7 +181,7 @@ def _curve(x: Scale, y: Scale, line: Curve, ends: tuple[float, float]) -> Iterat
     alone = []  # points between others of another n: no line shows them
     for run in (list(group) for _, group in groupby(line.points, key=lambda point: point.n)):
         if any(point.high > point.low for point in run):
-            band = bounded(run, ends)
+            band = bound_bands(run, ends)
             upper = [(point.update, point.high) for point in band]
             lower = [(point.update, point.low) for point in reversed(band)]
             yield f'<path class="band {style}" d="{_path(x, y, upper + lower)}Z"/>'

@@ -101,7 +101,7 @@ def diverging(
     return [_turned(fall, higher_is_better[fall.key]) for fall in falls if fall is not None]
 
 
-def exceeded(
+def find_falls(
     updates: Sequence[float],
     proxy: Sequence[float],
     gold: Mapping[str, Sequence[float]],

@@ -11,8 +11,8 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from loquent.core import logged
-from loquent.core.values import digest, frozen
+from loquent.core import log_keys
+from loquent.core.values import digest, freeze
 from loquent.errors import BadCheckpoint
 from loquent.files import names
 from loquent.files.run_folder import RunFolder
@@ -93,7 +93,7 @@ class Group:
         single = len(self.runs) == 1
         for run in self.runs:
             for line in run.metrics:
-                value = logged.value(line, key)
+                value = log_keys.value(line, key)
                 if value is not None:
                     values.setdefault(line["update"], []).append(float(value))
                     errors[line["update"]] = float(line.get(f"{key}_error") or 0.0) if single else 0.0
@@ -105,7 +105,7 @@ class Group:
         Of one run, its standard error in place of the deviation.
         """
         pairs = [
-            (logged.value(run.evaluation["values"], key), run.evaluation["errors"].get(key))
+            (log_keys.value(run.evaluation["values"], key), run.evaluation["errors"].get(key))
             for run in self.runs
             if run.evaluation
         ]
@@ -149,13 +149,13 @@ def _join(run: ReportedRun, groups: list[list[ReportedRun]]) -> None:
     next((group for group in free if group[0].folder.resolve().parent == folder), free[0]).append(run)
 
 
-def bounded(points: Sequence[Point], ends: tuple[float, float]) -> list[Point]:
+def bound_bands(points: Sequence[Point], ends: tuple[float, float]) -> list[Point]:
     """The points, whose bands end at the least and the greatest possible mean."""
     least, greatest = ends
     return [point._replace(low=max(point.low, least), high=min(point.high, greatest)) for point in points]
 
 
-def thinned(points: Sequence[Point], most: int) -> list[Point]:
+def thin_curve(points: Sequence[Point], most: int) -> list[Point]:
     """The points of a curve, averaged over neighbouring updates if there are more than `most`."""
     size = math.ceil(len(points) / most)
     if size < 2:
@@ -184,7 +184,7 @@ def _identity(config: Mapping[str, Any]) -> str:
     """A digest of a recipe without its name and seed."""
     rest = {name: value for name, value in config.items() if name != "name"}
     training = {name: value for name, value in config["training"].items() if name != "seed"}
-    return digest(frozen({**rest, "training": training}), 16)
+    return digest(freeze({**rest, "training": training}), 16)
 
 
 def _labels(groups: Sequence[Sequence[ReportedRun]]) -> list[str]:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.core.metric import EVERYTHING
 from loquent.report.charts import ChartIds, Curve, Drawing, curves
-from loquent.report.groups import AXES, Point, thinned
+from loquent.report.groups import AXES, Point, thin_curve
 from loquent.report.kit import Figure, Figures
 
 STATIC_POINTS = 40
@@ -80,14 +80,14 @@ class Charts:
             for line in chart.lines:
                 if not line.points:
                     continue
-                points = thinned(line.points, most)
+                points = thin_curve(line.points, most)
                 place = (id(line.progress), *(point.update for point in points))
                 if place not in columns:
                     columns[place] = len(x)
                     x.append(_axes(line, [point.update for point in points]))
                 lines.append(_line(line, points, columns[place]))
             ends = [end if math.isfinite(end) else None for end in chart.ends]
-            named = {"title": escaped(chart.title), "unit": escaped(chart.unit)}
+            named = {"title": escape_text(chart.title), "unit": escape_text(chart.unit)}
             charts.append({**named, "ends": ends, "lines": lines})
         return {"axes": self._axes(), "x": x, "charts": charts}
 
@@ -120,7 +120,7 @@ def _line(line: Curve, points: Sequence[Point], x: int) -> dict[str, Any]:
     digits = 5 if span else 9
     spread = [_rounded(point.mean - point.low, 3) for point in points]
     return {
-        "label": escaped(line.label),
+        "label": escape_text(line.label),
         "colour": line.colour,
         "x": x,
         "mean": [_rounded(mean, digits, places) for mean in means],

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loquent.algorithms.logged_keys import BUILT_IN
-from loquent.core import logged, registry
-from loquent.core.logged import Logged
+from loquent.core import log_keys, registry
+from loquent.core.log_keys import Logged
 from loquent.errors import LoquentError
 from loquent.report.charts import Curve
 from loquent.report.groups import Group
@@ -49,10 +49,10 @@ def definitions(group: Group) -> dict[str, Logged]:
     kind = str(group.runs[0].config["algorithm"]["kind"])
     try:
         if kind in BUILT_IN and registry.target("algorithm", kind).startswith("loquent."):
-            return {**logged.LOGGED, **BUILT_IN[kind]}
-        return logged.table(registry.find("algorithm", kind))
+            return {**log_keys.LOGGED, **BUILT_IN[kind]}
+        return log_keys.table(registry.find("algorithm", kind))
     except (LoquentError, ImportError):
-        return dict(logged.LOGGED)
+        return dict(log_keys.LOGGED)
 
 
 def chart_of(
@@ -63,7 +63,7 @@ def chart_of(
 ) -> Chart:
     """The chart of a logged key, with one curve per group; it is empty if the key was never logged."""
     lines = [Curve(group.label, i, group.curve(key), group.progress) for i, group in enumerate(groups)]
-    meaning = logged.definition(key, meanings) or Logged("", "defined in no table")
+    meaning = log_keys.definition(key, meanings) or Logged("", "defined in no table")
     better = BETTER[higher.get(key.removeprefix("evaluation/"))] if key.startswith("evaluation/") else ""
     caption = meaning.meaning + better + _ended(lines)
     means = [point.mean for line in lines for point in line.points]

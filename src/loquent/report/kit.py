@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.report.charts import Curve, Drawing
 from loquent.statistics.tables import Table, safe
 
@@ -164,7 +164,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: escaped(value) if type(value) is str else value,
+        finalize=lambda value: escape_text(value) if type(value) is str else value,
     )
     found.filters |= {"kind": lambda block: type(block).__name__, "inline": _inline, "json": _json}
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import BadJson, is_number, shown
+from loquent.core.guards.json_files import BadJson, is_number, show
 from loquent.errors import Damaged
 from loquent.files.run_records import Records
 
@@ -77,15 +77,15 @@ def _line(line: Any, place: str, last: int, notes: list[str]) -> tuple[dict[str,
         BadJson: the line is not an object with a rising update.
     """
     if not isinstance(line, dict):
-        raise BadJson(f"a line must be an object, got {shown(line)}")
+        raise BadJson(f"a line must be an object, got {show(line)}")
     update = line.get("update")
     if isinstance(update, bool) or not isinstance(update, int) or not 0 <= update < 2**53:
-        raise BadJson(f"its update must be a whole number of at least 0, got {shown(update)}")
+        raise BadJson(f"its update must be a whole number of at least 0, got {show(update)}")
     if update <= last:
         raise BadJson(f"its update {update} must be larger than {last}, the update before it")
     odd = [name for name, value in line.items() if value is not None and not drawable(value)]
     notes += [
-        f"{place}: {name:.80} must be a number of at most {LARGEST:g} in size, got {shown(line[name])}; it "
+        f"{place}: {name:.80} must be a number of at most {LARGEST:g} in size, got {show(line[name])}; it "
         "is left out"
         for name in odd
     ]

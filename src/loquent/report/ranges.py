@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from loquent.algorithms.logged_keys import BUILT_IN
-from loquent.core.logged import LOGGED, Logged, definition
+from loquent.core.log_keys import LOGGED, Logged, definition
 from loquent.core.metric import EVERYTHING, SHARES, Range
 from loquent.core.values import EMPTY
 from loquent.data import outcomes

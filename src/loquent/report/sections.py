@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from loquent.core import logged
-from loquent.core.logged import Logged
+from loquent.core import log_keys
+from loquent.core.log_keys import Logged
 from loquent.files import final_evaluation, run_remarks
 from loquent.report import samples, watch
 from loquent.report.charts import COLOURS, Dot, dots, short
@@ -223,7 +223,7 @@ class Sections:
     def _dots(self, key: str) -> Figure:
         finals = [(i, group.label, group.final(key)) for i, group in enumerate(self.groups)]
         present = [(i, label, final) for i, label, final in finals if final is not None]
-        meaning = logged.definition(f"evaluation/{key}", self.definitions) or Logged("", "")
+        meaning = log_keys.definition(f"evaluation/{key}", self.definitions) or Logged("", "")
         means = [value for *_, (value, _, _) in present]
         ends = limits(f"evaluation/{key}", means, evaluations(self.groups), meaning)
         values = [Dot(label, i, *final, limits=ends) for i, label, final in present]

@@ -13,7 +13,7 @@ from typing import Any
 from loquent.files import final_evaluation
 from loquent.files.final_evaluation import REWARDED
 from loquent.report.charts import Curve, short
-from loquent.report.divergence import FEWEST, Fall, diverging, exceeded, improving, width
+from loquent.report.divergence import FEWEST, Fall, diverging, find_falls, improving, width
 from loquent.report.groups import Group, Point
 from loquent.report.kit import Text
 from loquent.statistics.tables import ARROWS, Table
@@ -115,7 +115,7 @@ def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]
     values = {key: [column[update] for update in updates] for key, column in columns.items()}
     up = {key: bool(directions[key]) for key in columns}
     gold = {key for key in columns if _owner(key.removeprefix("evaluation/"), {GOLD: None})}
-    fell, rose = parted(updates, returns, values, up, _top(group), gold)
+    fell, rose = falls_and_rises(updates, returns, values, up, _top(group), gold)
     partial = [
         key
         for key in outside_keys
@@ -124,7 +124,7 @@ def verdict(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]
     return Verdict(fell, rose, list(columns), len(updates), partial)
 
 
-def parted(
+def falls_and_rises(
     updates: Sequence[float],
     returns: Sequence[float],
     values: Mapping[str, Sequence[float]],
@@ -144,7 +144,9 @@ def parted(
     """
     others = {key: column for key, column in values.items() if key not in gold}
     wanted = {key: column for key, column in values.items() if key in gold}
-    fell = diverging(updates, returns, others, up, top=top) + exceeded(updates, returns, wanted, up, top=top)
+    fell = diverging(updates, returns, others, up, top=top) + find_falls(
+        updates, returns, wanted, up, top=top
+    )
     rose = improving(updates, returns, values, up, top=top) if fell else []
     fallen = {fall.key for fall in fell}
     return fell, [rise for rise in rose if rise.key not in fallen]

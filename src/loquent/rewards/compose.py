@@ -26,7 +26,7 @@ from loquent.core import registry
 from loquent.core.episode import Episode, Turn
 from loquent.core.metric import EVERYTHING, Context, Metric, Range, Samples, traits
 from loquent.core.task import Row, TaskSpec
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 from loquent.data.outcomes import PRESENT, REWARD
 from loquent.errors import BadReward, BadSetting, UnknownName
 from loquent.metrics.making import is_factory, make
@@ -34,7 +34,7 @@ from loquent.rewards import shaping
 from loquent.rewards.cache import Cache, Cached, Watched
 from loquent.rewards.counting import RAW, Counting, counting
 from loquent.rewards.learner import Learner
-from loquent.rewards.placement import pieces, placed
+from loquent.rewards.placement import pieces, place_rewards
 from loquent.rewards.terms import Scores, Term, TokenFunction, TokenTerm
 
 AnyTerm = Term | TokenTerm
@@ -234,7 +234,7 @@ def _term(name: str, options: dict[str, Any], own: Record, context: Context, cac
         raise BadSetting(f"rewards.{name}: {of} {TURNS}; leave out normalization, which is of whole episodes")
     # own code may depend on anything, even the time; a judge has its own cache, and its failures are not kept
     if of != "callable" and not own_code and not reason and not own_traits.fallible:
-        metric = Cached(metric, (kind, of, metric.name, metric.version, frozen(options)), cache, watched)
+        metric = Cached(metric, (kind, of, metric.name, metric.version, freeze(options)), cache, watched)
     return Term(name, metric, key, counts)
 
 
@@ -280,7 +280,7 @@ def _of_answers(
     texts = [episode_texts(episode) for episode in episodes]
     columns, unjudged = term.scores(_samples(texts, rows, episodes))
     scores = columns[""]
-    reward_of = learner.fit(term, scores) if learner else term.counting.clipped
+    reward_of = learner.fit(term, scores) if learner else term.counting.clip_score
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
     if learner and term.counting.place != "answer":
         ends = [
@@ -300,7 +300,9 @@ def _of_answers(
         reward = reward_of(score)
         part_rewards = [reward_of(next(parts)) for _ in own_cuts]
         value = (
-            placed(reward, own_cuts, part_rewards, own_ends) if reward is not None and own_ends else reward
+            place_rewards(reward, own_cuts, part_rewards, own_ends)
+            if reward is not None and own_ends
+            else reward
         )
         last = _answers(episodes[i])[-1]
         done.append(None if i in unjudged else {last: _by_suffix(term, columns, i, value)})
@@ -310,7 +312,7 @@ def _of_answers(
 def _of_turns(term: Term, episodes: Sequence[Episode], rows: Sequence[Row]) -> list[Values | None]:
     """The reward of each answer."""
     columns, failed = term.scores(turns_of(episodes, rows))
-    rewards = [term.counting.clipped(score) for score in columns[""]]
+    rewards = [term.counting.clip_score(score) for score in columns[""]]
     place = count()
     owned = [{at: next(place) for at in _answers(episode)} for episode in episodes]
     return [
@@ -330,7 +332,7 @@ def _of_potential(
     scored, failed = term.scores(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
     for (i, sample), score in zip(samples, scored[""], strict=True):
-        potentials[i][sample] = term.counting.clipped(score)
+        potentials[i][sample] = term.counting.clip_score(score)
     columns, unjudged = term.scores(samples_of(episodes, rows))
     unjudged |= {samples[i][0] for i in failed}
     done: list[Values | None] = []

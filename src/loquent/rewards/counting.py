@@ -65,7 +65,7 @@ class Counting:
         """Whether the reward may differ from the score; the raw score is then stored too."""
         return bool(self.clip) or self.for_learners
 
-    def clipped(self, score: float | None) -> float | None:
+    def clip_score(self, score: float | None) -> float | None:
         """The score clipped to its bounds; None stays None."""
         if score is None or not self.clip:
             return score

@@ -88,15 +88,17 @@ class Learner:
         """
         kind = term.counting.normalization
         if kind == "none":
-            return term.counting.clipped
+            return term.counting.clip_score
         normalizer = self._running[term.name] if kind == "running" else Normalizer()
-        normalizer.add([clipped for score in scores if (clipped := term.counting.clipped(score)) is not None])
+        normalizer.add(
+            [clipped for score in scores if (clipped := term.counting.clip_score(score)) is not None]
+        )
 
-        def counted(score: float | None) -> float | None:
-            clipped = term.counting.clipped(score)
+        def count(score: float | None) -> float | None:
+            clipped = term.counting.clip_score(score)
             return None if clipped is None else normalizer.of(clipped)
 
-        return counted
+        return count
 
     def ends(self, turn: Turn) -> Sequence[int]:
         """The number of characters up to and including each token of an answer; () where this is unknown."""

@@ -35,7 +35,7 @@ def pieces(text: str, ends: Sequence[int], place: str) -> list[int]:
     return sorted({end for end in candidates if 0 < end < len(text)})
 
 
-def placed(
+def place_rewards(
     total: float, cuts: Sequence[int], scores: Sequence[float | None], ends: Sequence[int]
 ) -> tuple[float, ...]:
     """One reward per token, with sum `total`: the change of each piece, on the token that ends the piece.

@@ -13,7 +13,7 @@ from typing import Any
 from loquent.core import registry
 from loquent.core.metric import Metric, traits
 from loquent.core.options import options_of
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 from loquent.rewards.counting import NAMES
 from loquent.rewards.terms import Term
 
@@ -36,7 +36,7 @@ class Quantity:
         return (self.of, self.options) == (rewarded.of, rewarded.options) and rewarded.key in ("", self.key)
 
 
-def rewarded(
+def rewarded_keys(
     rewards: Mapping[str, Any],
     terms: Iterable[Any],
     metrics: Mapping[str, Any],
@@ -90,5 +90,5 @@ def quantity(kind: str, name: str, settings: Any, key: str, metric: Any, place: 
     fields = dataclasses.fields(schema) if schema else ()
     defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
     execution = {field.name for field in fields if field.metadata.get("execution")}
-    chosen = {name: frozen(value) for name, value in (defaults | options).items() if name not in execution}
+    chosen = {name: freeze(value) for name, value in (defaults | options).items() if name not in execution}
     return Quantity(of, Record(chosen), key)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
@@ -102,7 +102,7 @@ class Term:
             unjudged = frozenset({-1})
         if not unjudged <= frozenset(range(count)) or (unjudged and not self.fallible):
             raise BadReward(
-                f"reward {self.name!r}: its metric returned unjudged = {shown(measured.unjudged)} for "
+                f"reward {self.name!r}: its metric returned unjudged = {show(measured.unjudged)} for "
                 f"{count} samples; it must hold numbers of samples, and the metric must declare "
                 "fallible = True"
             )
@@ -131,7 +131,7 @@ class Term:
             try:
                 self.metric(samples.take([i]))
             except Exception:
-                answer = shown(samples.predictions[i])
+                answer = show(samples.predictions[i])
                 return f"it raises on the episode on row {row.id!r}, whose answer is {answer}"
         return (
             f"it raises on a batch of {len(rows)} episodes, the first on row {rows[0].id!r}, and on none "
@@ -190,7 +190,7 @@ class DottedOptions:
 
 
 @takes(DottedOptions, "callable")
-def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
+def dotted_callable(context: Context, options: DottedOptions) -> Metric | TokenFunction:
     """Your own Python function as module:function, on a batch of episodes or per token.
 
     With per="episode", the function is one of `loquent.metrics.function`; with per="token", it is
@@ -201,7 +201,7 @@ def dotted(context: Context, options: DottedOptions) -> Metric | TokenFunction:
     """
     function = registry.import_name(options.function)
     if not callable(function):
-        problem = f"callable.function = {options.function!r} is {shown(function)}, which cannot be called"
+        problem = f"callable.function = {options.function!r} is {show(function)}, which cannot be called"
         raise BadSetting(f"{problem}; name a function as 'module:function'")
     if options.per == "token":
         return TokenFunction(function)
@@ -257,7 +257,7 @@ def _number(score: Any, place: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise BadReward(
-            f"{place}: the score is {shown(score)}; it must be a finite number (None where the term "
+            f"{place}: the score is {show(score)}; it must be a finite number (None where the term "
             "does not apply)"
         )
     return number

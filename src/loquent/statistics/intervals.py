@@ -69,7 +69,7 @@ def interval(numbers: Sequence[float], level: float = LEVEL) -> Interval:
     if len(own) < FEWEST:
         return in_units(Interval(middle, None, None, deviation, len(own)), unit)
     error = deviation / math.sqrt(len(own))
-    below, above = stretched(error, third_moment(own), len(own) - 1, level)
+    below, above = skewed_reach(error, third_moment(own), len(own) - 1, level)
     return in_units(Interval(middle, middle - below, middle + above, deviation, len(own)), unit)
 
 
@@ -99,7 +99,7 @@ def third_moment(numbers: Sequence[float]) -> float:
     return math.fsum((number - middle) ** 3 for number in numbers) / (n * (n - 1) * (n - 2))
 
 
-def stretched(error: float, third: float, freedom: float, level: float = LEVEL) -> tuple[float, float]:
+def skewed_reach(error: float, third: float, freedom: float, level: float = LEVEL) -> tuple[float, float]:
     """How far an interval of `level` reaches below and above a mean.
 
     Args:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
-from loquent.statistics.clustered import effective_number, exact, wilson
+from loquent.statistics.clusters import effective_number, exact, wilson
 from loquent.statistics.intervals import student
 
 Numbers = NDArray[np.int64]

@@ -17,7 +17,7 @@ from itertools import count
 from statistics import mean, stdev
 from typing import Any
 
-from loquent.core.guards.terminal import escaped, line
+from loquent.core.guards.terminal import escape_text, line
 
 Rows = Sequence[Mapping[str, Any]]
 ARROWS = {True: " ↑", False: " ↓", None: ""}
@@ -87,7 +87,7 @@ class Table:
         return [list(self.head), *([text_of(cell) for cell in row] for row in self.rows)]
 
 
-def named(texts: Mapping[str, str], indent: str = "") -> str:
+def name_lines(texts: Mapping[str, str], indent: str = "") -> str:
     """Lines of names with their texts behind them, which begin in one column."""
     width = max((len(line(name)) for name in texts), default=0)
     lines = (f"{indent}{line(name):<{width}}  {line(text)}" for name, text in texts.items())
@@ -124,14 +124,14 @@ def literal(text: str) -> str:
     return MARKDOWN.sub(lambda found: ENTITIES.get(found.group(), f"\\{found.group()}"), line(text))
 
 
-def guarded(value: Any) -> Any:
+def guard_formula(value: Any) -> Any:
     """A value of CSV; a text that a spreadsheet would run as a formula has an apostrophe before it."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def safe(text: str) -> str:
     """Any text, even a model's, as text of a page: markup, control and direction marks have no effect."""
-    return escape(escaped(text), quote=True)
+    return escape(escape_text(text), quote=True)
 
 
 def over_seeds(runs: Sequence[Rows], key: str) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 def _csv_line(row: Sequence[Any]) -> str:
     out = io.StringIO()
-    cells = [guarded(cell.text if isinstance(cell, Cell) else cell) for cell in row]
+    cells = [guard_formula(cell.text if isinstance(cell, Cell) else cell) for cell in row]
     csv.writer(out, lineterminator="\r\n").writerow(cells)  # with "\n" alone a "\r" would not be quoted
     return out.getvalue().removesuffix("\r\n")
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from loquent.errors import BadSetting
 from loquent.statistics.comparing import RUNS, Difference, in_units, of_means, welch
-from loquent.statistics.intervals import FEWEST, stretched, third_moment, unit_of
+from loquent.statistics.intervals import FEWEST, skewed_reach, third_moment, unit_of
 
 SEEDS = 5  # the seeds that an interval takes
 Values = NDArray[np.float64]
@@ -70,10 +70,10 @@ def _interval(values: Values) -> Difference:
     if found.error is None or found.freedom is None or seeds < SEEDS or rows < FEWEST:
         return replace(found, low=None, high=None)
     thirds = [third_moment(values.mean(axis).tolist()) for axis in (1, 0)]
-    reaches = [stretched(found.error, sum(thirds), found.freedom)]
+    reaches = [skewed_reach(found.error, sum(thirds), found.freedom)]
     for (squared, freedom), third in zip((spread.seeds, spread.rows), thirds, strict=True):
         if squared:
-            reaches.append(stretched(math.sqrt(squared), third, freedom))
+            reaches.append(skewed_reach(math.sqrt(squared), third, freedom))
     below, above = (max(side) for side in zip(*reaches, strict=True))
     return replace(found, low=found.mean - below, high=found.mean + above)
 

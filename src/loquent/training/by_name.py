@@ -30,7 +30,7 @@ def task(name: str, options: Sequence[str]) -> Task:
     kind = registry.resolve("task", name)
     if not (isinstance(kind, type) and issubclass(kind, Task)):
         raise BadSetting(f"{name!r} is no task; name a class derived from loquent.core.task.Task")
-    settings = Node(parsed(options, "task."), COMMAND_LINE, None)
+    settings = Node(parse_options(options, "task."), COMMAND_LINE, None)
     built: Task = kind(fill(kind.Options, settings, f"task {name}"))
     return built
 
@@ -82,7 +82,10 @@ def agent(
             return model(name, allow_imports=allow_imports)[0]
         return registry.find("agent", "replay")(tuple(episode.read(path)))
     return make(
-        name, played, {key: node.plain() for key, node in parsed(options, prefix).items()}, COMMAND_LINE
+        name,
+        played,
+        {key: node.plain() for key, node in parse_options(options, prefix).items()},
+        COMMAND_LINE,
     )
 
 
@@ -91,7 +94,7 @@ def require_run(who: str | Path) -> None:
     path, name = Path(who), str(who)
     model = any((path / file).is_file() for file in ("config.json", "adapter_config.json"))
     if model and not RunFolder(path).is_run:
-        from loquent.models.exported import NOTE, read_note
+        from loquent.models.export_note import NOTE, read_note
 
         task = read_note(path).get("task")
         kind = task.get("kind") if isinstance(task, dict) else task
@@ -112,7 +115,7 @@ def require_run(who: str | Path) -> None:
         )
 
 
-def parsed(options: Sequence[str], prefix: str) -> dict[str, Node]:
+def parse_options(options: Sequence[str], prefix: str) -> dict[str, Node]:
     """Options of the form `key=value`, with the prefix or without it, by key.
 
     Raises:

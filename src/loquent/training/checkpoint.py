@@ -122,7 +122,7 @@ def load(folder: Path, *, reference: bool = True) -> dict[str, Any]:
         else:
             shared = read_reference(folder.parent, reference_hash, REFERENCE_HASH)
         tensors = {**policy, **own, **shared}
-        state: dict[str, Any] = tensor_tree.joined(
+        state: dict[str, Any] = tensor_tree.join(
             tree if reference else tensor_tree.without(tree, REFERENCE), tensors
         )
         return state

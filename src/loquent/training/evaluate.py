@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loquent.core.agent import Agent, Chooser, decoding_text
 from loquent.core.episode import Episode
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.core.metric import Context, Measured, Metric, Range, Scores, traits
 from loquent.core.rollout.loop import games, play
 from loquent.core.task import Row, Task
@@ -74,7 +74,7 @@ class Evaluation:
         return Table(["value", "", "± standard error"], lines)
 
     def __repr__(self) -> str:
-        return f"{escaped(self.heading)}\n{self.table().terminal()}"
+        return f"{escape_text(self.heading)}\n{self.table().terminal()}"
 
     def _repr_html_(self) -> str:
         return f"<p>{safe(self.heading)}</p>{self.table().__html__()}"
@@ -129,7 +129,7 @@ def evaluate_agent(
     columns = {**outcomes.columns(played, task.spec, weights), **_divergences(played, choice)}
     values, errors = _means(columns, played)
     fallible = [term.name for term in terms if isinstance(term, Term) and term.fallible]
-    values |= outcomes.unjudged(played, [*fallible, *task.spec.failures])
+    values |= outcomes.count_unjudged(played, [*fallible, *task.spec.failures])
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups

@@ -14,7 +14,7 @@ from loquent.training.run import Run
 SETTING = "training.updates"
 
 
-def extended(run: Run, overrides: Sequence[str]) -> Recipe:
+def extend_recipe(run: Run, overrides: Sequence[str]) -> Recipe:
     """The recipe of a run with more updates. `train(recipe, folder, resume=True)` extends the run.
 
     Args:
@@ -41,7 +41,7 @@ def extended(run: Run, overrides: Sequence[str]) -> Recipe:
 
 
 def check(files: RunFolder, recipe: Recipe, updates: int) -> None:
-    """Raise unless a run can have this many updates; errors as in `extended`.
+    """Raise unless a run can have this many updates; errors as in `extend_recipe`.
 
     Args:
         recipe: the recipe of the run so far.
@@ -66,7 +66,7 @@ def extend(files: RunFolder, recipe: Recipe) -> None:
     """Note in a run's folder that the run has the recipe's updates, if they are more than before.
 
     Raises:
-        BadSetting, BadCheckpoint: as in `extended`; the folder is as it was.
+        BadSetting, BadCheckpoint: as in `extend_recipe`; the folder is as it was.
     """
     written = recipes.load(files.config, files.overrides(), imports="none").training.updates
     check(files, recipe.replace(f"{SETTING}={written}"), recipe.training.updates)

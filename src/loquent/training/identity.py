@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loquent.core import registry
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.task import Task
 from loquent.core.values import digest
 from loquent.data import content
@@ -126,7 +126,7 @@ def differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 def _other_settings(saved: Any, now: Mapping[str, Any]) -> str:
     """The refusal of a state with other settings."""
     if not isinstance(saved, Mapping):
-        return f"its settings are {shown(saved)}; another version of Loquent wrote it: train it again"
+        return f"its settings are {show(saved)}; another version of Loquent wrote it: train it again"
     has_model = "model" not in kinds.unused_sections(now["algorithm.kind"])
     return (
         f"its settings differ: {differences(saved, now)}; a resumed run keeps its settings. To train with "
@@ -135,7 +135,7 @@ def _other_settings(saved: Any, now: Mapping[str, Any]) -> str:
 
 
 def _text(settings: Mapping[str, Any], path: str) -> str:
-    return shown(settings[path]) if path in settings else "absent"
+    return show(settings[path]) if path in settings else "absent"
 
 
 def _difference(name: str, saved: Any, now: Any) -> str:

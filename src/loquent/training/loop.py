@@ -13,9 +13,9 @@ from contextlib import closing
 
 from tqdm import tqdm
 
-from loquent.core import logged
+from loquent.core import log_keys
 from loquent.core.guards.terminal import line
-from loquent.core.seeding import borrowed
+from loquent.core.seeding import borrow_generators
 from loquent.core.settings import Remark
 from loquent.data.outcomes import SUCCESS
 from loquent.files import trackers
@@ -23,7 +23,7 @@ from loquent.files.final_evaluation import REWARDED
 from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine, source_state
 from loquent.files.run_remarks import RunRemarks
-from loquent.rewards.quantities import rewarded
+from loquent.rewards.quantities import rewarded_keys
 from loquent.training.evaluate import Evaluation
 from loquent.training.experience.cuts import cuts_of_evaluation
 from loquent.training.keeping import CheckpointKeeper
@@ -40,7 +40,7 @@ class TrainingLoop:
         self.remarks = remarks
         self.trainer, self.keeper, self.folder = trainer, keeper, keeper.folder
         self.recipe, self.settings = trainer.recipe, trainer.settings
-        self._keys = logged.table(type(trainer.algorithm))
+        self._keys = log_keys.table(type(trainer.algorithm))
         self._evaluated_cuts = ""  # the remark on prompts that evaluation cuts
         self._idle = self.recipe.config.idle(self.settings.updates, self.settings.episodes)
 
@@ -112,7 +112,7 @@ class TrainingLoop:
             **evaluation.as_json(),
             "higher_is_better": evaluation.higher,
             "owners": owners(self.recipe.metrics, trainer.metrics, evaluation.values),
-            REWARDED: rewarded(
+            REWARDED: rewarded_keys(
                 self.recipe.rewards,
                 trainer.terms,
                 self.recipe.metrics,
@@ -138,8 +138,8 @@ class TrainingLoop:
 
     def _trackers(self) -> trackers.Trackers:
         first = self.trainer.updates + 1
-        started = trackers.Started(self.folder.path, self.recipe.name, self.recipe.resolved(), first)
-        with borrowed(self.trainer.key.child("trackers")):
+        started = trackers.Started(self.folder.path, self.recipe.name, self.recipe.resolve(), first)
+        with borrow_generators(self.trainer.key.child("trackers")):
             return trackers.Trackers(self.settings.trackers, started)
 
     def _evaluate_first(self, sinks: trackers.Trackers) -> dict[str, float]:
@@ -166,7 +166,7 @@ class TrainingLoop:
             logs |= values
             held_out = {name: values[name] for name in HELD_OUT if name in values}
             improved = trainer.stopping.improves(evaluation.values | held_out, trainer.updates)
-        logged.check(logs, self._keys)
+        log_keys.check(logs, self._keys)
         self._log(logs, sinks)
         if improved or (settings.checkpoint_every and trainer.updates % settings.checkpoint_every == 0):
             # after the log: if the run is killed in between, resuming deletes the extra line
@@ -179,7 +179,7 @@ class TrainingLoop:
         evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
         logs = {f"evaluation/{name}": value for name, value in evaluation.values.items()}
         if SUCCESS in evaluation.errors:
-            logs[f"evaluation/{logged.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]
+            logs[f"evaluation/{log_keys.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]
         logs |= trainer.experience.held_out_loss()
         trainer.experience.seconds["evaluate"] = round(time.perf_counter() - before, 4)
         self._remark_on_cuts(evaluation)

@@ -71,7 +71,7 @@ def best(run: RunFolder) -> Path:
     if run.has_ended:
         evaluated = run.evaluation().get("checkpoint", chosen.name)
         if evaluated != chosen.name:
-            what = f"{run.evaluation_file} evaluates the checkpoint {json_files.shown(evaluated)}"
+            what = f"{run.evaluation_file} evaluates the checkpoint {json_files.show(evaluated)}"
             raise Damaged(f"{what}; it must be the best or newest checkpoint, {chosen}")
     return chosen
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent import pretrained
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.core import episode, registry
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
@@ -22,7 +22,7 @@ from loquent.data.tables.rows import Rows
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
 from loquent.models.actor import Actor
-from loquent.models.exported import format_of, read_note
+from loquent.models.export_note import format_of, read_note
 from loquent.models.format.names import Format, of_model
 from loquent.pretrained import LanguageModel, footprint, lora
 from loquent.training.identity import naming_split

@@ -167,7 +167,7 @@ def test_every_situation_tells_what_stopping_there_earns(tmp_path):
     game = Live(task, row, 0, 0)
     for text in ("ctrl+f wrote", "stop", "Cara"):
         game.choose(text)
-    stops = trainer.actor.known(game.episode(), row, Record(sufficient=0.5))
+    stops = trainer.actor.known_endings(game.episode(), row, Record(sufficient=0.5))
     situations = [trainer.actor.inputs.situation(observation) for observation, _, _ in stops]
     assert [each.memory for each in situations] == [("ada built the mill",), ("cara wrote songs",)]
     assert [each.searched for each in situations] == ["", "wrote"]

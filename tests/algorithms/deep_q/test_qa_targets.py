@@ -151,7 +151,7 @@ def test_priorities_and_weights_of_importance_by_hand():
     first = replay.draw(8, Key(0))
     assert first.weight.tolist() == [1.0] * 8
     assert sorted(first.place.tolist()) == [0, 0, 1, 1, 2, 2, 3, 3]  # equal parts of equal priorities
-    replay.learned(first, np.array([4.0 if place == 2 else 1.0 for place in first.place]))
+    replay.note_errors(first, np.array([4.0 if place == 2 else 1.0 for place in first.place]))
     weights = replay.tree.weights(np.arange(4))
     assert weights == pytest.approx([1, 1, 2, 1], abs=1e-5)
     second = replay.draw(5, Key(0))
@@ -222,7 +222,7 @@ def test_a_replay_is_restored_to_the_bit(kind):
     replay = fresh()
     for i in range(4):
         replay.add(episode(0, i % 2, first=10 * i))
-    replay.learned(one := replay.draw(3, Key(2)), np.array([0.3, 0.2, 0.1]))
+    replay.note_errors(one := replay.draw(3, Key(2)), np.array([0.3, 0.2, 0.1]))
     again, packed = fresh(), replay.store.pack(at(1))
     again.load_state_dict(replay.state_dict(), packed)
     for other in (replay, again):

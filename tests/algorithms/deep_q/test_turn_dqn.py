@@ -82,7 +82,7 @@ class Own(TurnNetwork):
         torch.nn.init.zeros_(self.policy.weight)
 
     @property
-    def described(self):
+    def signature(self):
         return {"shape": self.shape}
 
     def inputs(self, observation):

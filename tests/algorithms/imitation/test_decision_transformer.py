@@ -13,7 +13,7 @@ from loquent.algorithms.imitation.cloning import Cloning
 from loquent.algorithms.imitation.decision_transformer import DecisionTransformer, episode_returns
 from loquent.core.seeding import Key
 from loquent.errors import LoquentError
-from loquent.models.conditioning import conditioned
+from loquent.models.conditioning import shift_embeddings
 from loquent.models.decoding_settings import Decoding
 from loquent.models.tokens.batch import cat
 from loquent.pretrained import hidden
@@ -50,7 +50,7 @@ def test_the_shift_is_a_linear_map_of_the_return_added_to_the_first_embedding():
     embedded = trunk.wte(tokens).clone()
     embedded[:, 0] += shift
     expected = trunk(inputs_embeds=embedded).last_hidden_state
-    with conditioned(model.policy, shift):
+    with shift_embeddings(model.policy, shift):
         assert torch.allclose(hidden(model.policy, tokens), expected, atol=1e-5)
         assert torch.allclose(
             model.policy(input_ids=tokens, use_cache=False).logits, model.policy.lm_head(expected), atol=1e-5
@@ -71,7 +71,7 @@ def test_decoding_with_a_cache_is_the_pass_over_whole_rows():
     for one, said in zip(asked, answer(asked), strict=True):
         row = list(model.format.prompt(one.instruction, one.turns, one.observation.seat, 64)[0])
         for token in said.tokens.ids.tolist():
-            with torch.no_grad(), conditioned(model.policy, model.conditioning(torch.tensor([-3.0]))):
+            with torch.no_grad(), shift_embeddings(model.policy, model.conditioning(torch.tensor([-3.0]))):
                 assert (
                     int(model.policy(input_ids=torch.tensor([row]), use_cache=False).logits[0, -1].argmax())
                     == token

@@ -20,7 +20,7 @@ from helpers.algorithms.letters import (
     same,
     through_json,
 )
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.algorithms.imitation import supervised
 from loquent.algorithms.imitation.supervised import Config, Supervised
 from loquent.core.algorithm import step_size

@@ -141,7 +141,7 @@ def supports(agent):
     found = {}
     for episode in episodes(agent):
         for turn in episode.answers():
-            kept = turn.tokens.support.kept()
+            kept = turn.tokens.support.dense_mask()
             ids = turn.tokens.ids.tolist()
             found |= {
                 (episode.turns[0].text, *ids[:i]): tuple(np.flatnonzero(kept[i]).tolist())
@@ -189,7 +189,7 @@ def test_n6_the_mask_that_was_drawn_with_is_stored_and_replayed(mask):
     for number in range(2):  # after the second collection the masking policy is not the policy
         batch = algorithm.prepare(scored(algorithm, model, 24, number))
         chosen = batch.is_action
-        kept = batch.support.kept()
+        kept = batch.support.dense_mask()
         assert kept.gather(1, batch.tokens[chosen][:, None]).all()
         with torch.no_grad():
             logits = algorithm.masking_policy(batch.tokens, attention_mask=batch.real.long()).logits[:, :-1][

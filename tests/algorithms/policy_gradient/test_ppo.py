@@ -15,7 +15,7 @@ from helpers.algorithms.letters import (
     same,
     scored,
 )
-from loquent.algorithms.policy_gradient.actor_critic import penalised
+from loquent.algorithms.policy_gradient.actor_critic import penalise_rewards
 from loquent.algorithms.policy_gradient.on_policy import divergence
 from loquent.algorithms.policy_gradient.ppo import PPO, Config
 from loquent.errors import BadSetting
@@ -125,11 +125,11 @@ def test_a5_a_score_outside_the_support_would_be_seen():
 def test_a7_rewards_stand_on_the_last_token_and_the_penalty_on_every_one():
     batch = hand_made()
     # k1 = (1/8, 1/4, -3/8) and (0, -1/8); reward - k1 / 2
-    assert penalised(batch, 0.5).tolist() == [[0, -0.0625, -0.125, 1.1875], [0, 0, 0.125, 0]]
+    assert penalise_rewards(batch, 0.5).tolist() == [[0, -0.0625, -0.125, 1.1875], [0, 0, 0.125, 0]]
     kl = divergence(batch)
     # sum of rewards = R - beta * sum of kl
-    assert float(penalised(batch, 0.5).sum()) == float(batch.reward.sum() - 0.5 * kl.sum())
-    assert float(penalised(batch, 0.25).sum()) != float(batch.reward.sum() - 0.5 * kl.sum())
+    assert float(penalise_rewards(batch, 0.5).sum()) == float(batch.reward.sum() - 0.5 * kl.sum())
+    assert float(penalise_rewards(batch, 0.25).sum()) != float(batch.reward.sum() - 0.5 * kl.sum())
     model = actor()
     drawn = scored(PPO(Config(), model), model, 24)
     last = drawn.is_action & ~torch.nn.functional.pad(drawn.is_action[:, 1:], (0, 1))
@@ -215,8 +215,8 @@ def test_a8_nothing_to_learn_changes_nothing(critic):
 
 def test_a9_without_beta_the_task_reward_is_all():
     batch = hand_made()
-    assert torch.equal(penalised(batch, 0.0), batch.reward)
-    assert not torch.equal(penalised(batch, 0.1), batch.reward)
+    assert torch.equal(penalise_rewards(batch, 0.0), batch.reward)
+    assert not torch.equal(penalise_rewards(batch, 0.1), batch.reward)
     model = actor(reference="none")
     algorithm = PPO(Config(**{**QUICK, "beta": 0.0}), model)
     _, logs = one_update(algorithm, model, 0)

@@ -12,7 +12,7 @@ from helpers import killed
 from helpers.states import difference, same
 from loquent.core.values import Record
 from loquent.models.tokens.turns import turn_batch
-from loquent.models.turns.scored import ScoredTurns, score
+from loquent.models.turns.turn_scores import ScoredTurns, score
 from loquent.tasks.reading.network.heads import Scores
 from loquent.training import recipes
 from loquent.training.trainer import Trainer

@@ -14,7 +14,7 @@ import transformers
 from helpers.algorithms.tiny_models import SIZE, llama, module, tokenizer
 from loquent.algorithms.policy_gradient.grpo import GRPO
 from loquent.algorithms.policy_gradient.rloo import RLOO
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
@@ -82,7 +82,7 @@ def theirs(kind, folder, changes):
     policy.config._name_or_path = str(folder / "reference")  # where TRL reads its reference
     settings = getattr(trl, f"{name}Config")(str(folder / "run"), **{"max_steps": 1, **CHANGED, **changes})
     data = Dataset.from_dict({"prompt": ["cd", "fghcd", "e", "gg", "hd", "cch", "ge", "dd"]})
-    with borrowed(Key(0, ("trl",))), warnings.catch_warnings():
+    with borrow_generators(Key(0, ("trl",))), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of deprecated names between TRL and transformers
         made = {"processing_class": tokenizer(), "callbacks": [Recorder()]}
         Trainer(policy, recorded, settings, data, **made).train()

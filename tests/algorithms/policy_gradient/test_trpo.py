@@ -148,7 +148,7 @@ def test_a12_an_accepted_step_is_in_the_trust_region_and_improves():
         assert 0 < logs["trust/kl"] <= radius
         assert logs["trust/kl"] == pytest.approx(mean_kl(old, model.policy, batch, 9999), rel=1e-6)
         assert logs["trust/improvement"] > 0
-        advantage = algorithm.centred(batch)
+        advantage = algorithm.centre_advantages(batch)
         new = -algorithm.loss(model, advantage)["total"].mean()
         start = of(advantage.advantage, batch.is_action).mean()
         assert float((new - start).detach()) == pytest.approx(logs["trust/improvement"], abs=1e-5)

@@ -19,7 +19,7 @@ from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task,
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.tokens.turns import turn_batch
-from loquent.models.turns.scored import Legality, ScoredTurns, distribution, score
+from loquent.models.turns.turn_scores import Legality, ScoredTurns, distribution, score
 from loquent.training import recipes
 from loquent.training.experience import summary as rollout_summary
 from loquent.training.trainer import Trainer

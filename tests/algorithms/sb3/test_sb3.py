@@ -312,12 +312,19 @@ def test_agents_explore_with_the_streams_of_their_questions(tmp_path):
 
 
 def test_sampling_follows_the_probabilities():
-    from loquent.agents.sb3 import drawn
+    from loquent.agents.sb3 import draw_action
 
     logs = np.log(np.array([0.125, 0.5, 0.375]))
-    assert [drawn(logs, uniform) for uniform in (0, 0.12, 0.13, 0.62, 0.63, 0.99999)] == [0, 0, 1, 1, 2, 2]
+    assert [draw_action(logs, uniform) for uniform in (0, 0.12, 0.13, 0.62, 0.63, 0.99999)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
     masked = np.array([-np.inf, 0.0, -np.inf])
-    assert [drawn(masked, uniform) for uniform in (0.0, 0.5, 1 - 1e-12)] == [1, 1, 1]
+    assert [draw_action(masked, uniform) for uniform in (0.0, 0.5, 1 - 1e-12)] == [1, 1, 1]
 
 
 def test_no_global_stream_is_touched(tmp_path):

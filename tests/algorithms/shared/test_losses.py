@@ -37,15 +37,15 @@ def test_a4_the_gradient_stops_where_the_ratio_is_clipped():
 
 def test_a4_normalised():
     # mean -1/4, deviations (5/4, 5/4, -3/4, -7/4), unbiased deviation sqrt(27/4 / 3) = 3/2
-    assert losses.normalised(ADVANTAGE).tolist() == pytest.approx(
+    assert losses.normalise(ADVANTAGE).tolist() == pytest.approx(
         [0.8333333, 0.8333333, -0.5, -1.1666667], abs=1e-6
     )
     biased = (ADVANTAGE - ADVANTAGE.mean()) / ADVANTAGE.std(unbiased=False)
     assert biased.tolist() != pytest.approx([0.8333333, 0.8333333, -0.5, -1.1666667], abs=1e-2)  # it can fail
-    assert not losses.normalised(torch.zeros(4)).any()
-    assert losses.normalised(torch.tensor([3.0])).tolist() == [3.0]
+    assert not losses.normalise(torch.zeros(4)).any()
+    assert losses.normalise(torch.tensor([3.0])).tolist() == [3.0]
     with pytest.raises(LoquentError, match="no action token"):
-        losses.normalised(torch.zeros(0))
+        losses.normalise(torch.zeros(0))
 
 
 def test_squared_error():
@@ -66,7 +66,7 @@ def test_explained_variance():
 PURE = [
     losses.clipped_surrogate,
     losses.squared_error,
-    losses.normalised,
+    losses.normalise,
     losses.explained_variance,
     kl.k1,
     kl.k3,

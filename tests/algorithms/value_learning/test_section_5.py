@@ -11,7 +11,7 @@ import math
 import pytest
 import torch
 
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.core.rollout.forks import adversarial
 from loquent.core.rollout.loop import games

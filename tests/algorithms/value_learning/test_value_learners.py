@@ -323,8 +323,8 @@ def test_all_values_of_a_token_are_formed_only_where_they_are_needed(monkeypatch
                 monkeypatch.setattr(one, "forward", lambda hidden, name=name: formed.append(name))
                 monkeypatch.setattr(
                     one,
-                    "summed",
-                    lambda *given, name=name, own=one.summed: (formed.append(name), own(*given))[1],
+                    "sum_rows",
+                    lambda *given, name=name, own=one.sum_rows: (formed.append(name), own(*given))[1],
                 )
         algorithm.loss(model, batch, batch)[0].backward()
         assert set(formed) == wide
@@ -336,7 +336,7 @@ def test_a_taken_token_s_value_is_its_column_and_chunks_change_nothing(monkeypat
         fork.language(layers=1, width=16).module, key=KEY, value_min=-0.05, value_max=0.05
     )
     states, tokens = torch.randn(30, 16), torch.randint(0, 11, (30,))
-    for head, column in zip(values.q(states), values.taken(states, tokens), strict=True):
+    for head, column in zip(values.q(states), values.gather(states, tokens), strict=True):
         assert torch.allclose(column, losses.of(head, tokens), atol=1e-6)
     assert torch.allclose(
         values.target_taken(states, tokens), losses.of(values.target_q(states), tokens), atol=1e-6
@@ -358,17 +358,17 @@ def test_a_taken_token_s_value_is_its_column_and_chunks_change_nothing(monkeypat
     expected = gradients_of_sum(plain)
     for chunk in (44, 1 << 20):  # four rows at a time; all at once
         monkeypatch.setattr("loquent.models.values.networks.CHUNK", chunk)
-        total, columns = values.summed(states, rows)
+        total, columns = values.sum_rows(states, rows)
         assert float(total.detach()) == pytest.approx(float(plain.detach()), rel=1e-6)
         assert all(
             torch.allclose(column, head, atol=1e-6)
-            for (column,), head in zip(columns, values.taken(states, tokens))
+            for (column,), head in zip(columns, values.gather(states, tokens))
         )
         assert not any(column.requires_grad for (column,) in columns)
         assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(gradients_of_sum(total), expected))
         assert torch.equal(values.target_wide(states, lambda q: q.amax(-1)), best)
         with torch.no_grad():
-            assert float(values.summed(states, rows)[0]) == pytest.approx(float(plain.detach()), rel=1e-6)
+            assert float(values.sum_rows(states, rows)[0]) == pytest.approx(float(plain.detach()), rel=1e-6)
 
 
 def test_the_states_of_a_frozen_trunk_are_computed_once_and_are_those_of_a_pass():

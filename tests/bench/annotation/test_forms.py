@@ -31,8 +31,8 @@ def test_tags_by_hand():
     assert form.change(row, given, "3 o") == ("O", "O", "O")  # small letters are understood
     assert form.corrections(given, ("LOC", "LOC", "PER")) == 2
     assert form.decisions(given) == 3
-    assert form.annotated(row, ("LOC", "LOC", "O")).fields["labels"] == ("LOC", "LOC", "O")
-    assert form.annotated(row, given).id == row.id
+    assert form.annotate(row, ("LOC", "LOC", "O")).fields["labels"] == ("LOC", "LOC", "O")
+    assert form.annotate(row, given).id == row.id
     assert form.render(row, given).splitlines()[0] == "   1  New    O"
     for line, why in (
         ("LOC", "neither"),
@@ -86,7 +86,7 @@ def test_choices_by_hand(fields):
     row = form.blank(fields)
     assert row["ids"] == ("A", "B")
     assert form.change(row, ("A",), "b") == ("B",)
-    assert form.annotated(row, ("B",))["answer"] == "B"
+    assert form.annotate(row, ("B",))["answer"] == "B"
     assert (form.corrections(("A",), ("B",)), form.corrections(("A",), ("A",)), form.decisions(("A",))) == (
         1,
         0,

@@ -27,15 +27,15 @@ def test_what_is_given_is_learned_from_and_told(tmp_path, kind):
     assert [line["given"] for line in kept] == [list(GOLD[text]) for text in TEXTS]
     wrong = sum(a != b for line in kept for a, b in zip(line["suggested"], line["given"], strict=True))
     assert one.effort == Effort(6, wrong, sum(map(len, TEXTS)))
-    assert logs[-1]["annotation/saved"] == one.effort.saved == 1 - wrong / 17
+    assert logs[-1]["annotation/saved"] == one.effort.saved_share == 1 - wrong / 17
     assert one.evaluate()["n"] == 6
     assert json.loads((tmp_path / "session" / "evaluation.json").read_text())["checkpoint"] == "update-6"
 
 
 def test_effort_by_hand():
-    assert Effort(2, 3, 12).saved == 0.75
-    assert Effort(1, 4, 2).saved == -1
-    assert Effort(0, 0, 0).saved == 0
+    assert Effort(2, 3, 12).saved_share == 0.75
+    assert Effort(1, 4, 2).saved_share == -1
+    assert Effort(0, 0, 0).saved_share == 0
 
 
 def test_only_what_was_given_is_played(tmp_path):

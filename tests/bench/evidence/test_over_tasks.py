@@ -13,7 +13,7 @@ from loquent.bench.evidence import leaderboard, tallies, verdicts
 from loquent.bench.evidence.rows import Row
 from loquent.bench.jobs import Plan
 from loquent.bench.runner import write
-from loquent.bench.schema.published import figure
+from loquent.bench.schema.paper_tables import figure
 from loquent.bench.schema.suite_schema import Column, Summary, Table, Tally
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval
@@ -119,8 +119,8 @@ def test_equal_methods_rarely_win_after_the_correction():
             )
         ]
         found = tallies.Tallied(SUITE.tallies[0], tallies._corrected(tasks))
-        single += bool(found.named("win") or found.named("loss"))
-        corrected += bool(found.held("win") or found.held("loss"))
+        single += bool(found.tasks_with("win") or found.tasks_with("loss"))
+        corrected += bool(found.count_holding("win") or found.count_holding("loss"))
     assert single / 400 > 0.4
     assert corrected / 400 <= 0.05
 
@@ -140,7 +140,7 @@ def test_a_leaderboard_keeps_the_entries_of_others(tmp_path):
     stale = dataclasses.replace(ours[0], value=0.0)
     path = tmp_path / leaderboard.FILE
     path.write_text(json.dumps(leaderboard.as_json(SUITE, [theirs, stale])))
-    found = leaderboard.merged(leaderboard.read(path, SUITE), ours)
+    found = leaderboard.merge_entries(leaderboard.read(path, SUITE), ours)
     assert theirs in found
     assert stale not in found
     assert len(found) == len(ours) + 1

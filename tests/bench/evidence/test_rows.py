@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from loquent.bench.evidence.across import across
+from loquent.bench.evidence.episode_scores import Played
 from loquent.bench.evidence.outcome import Outcome
-from loquent.bench.evidence.played import Played
-from loquent.bench.evidence.rows import Row, moved, row
+from loquent.bench.evidence.rows import Row, recentre, row
 from loquent.bench.evidence.texts import further_text
 from loquent.bench.pages import further_columns
 from loquent.bench.schema.suite_schema import Column, Entry, Table
@@ -78,9 +78,9 @@ def test_one_seed_and_five_and_lost_episodes_have_none_over_rows_alone(seeds, pl
 
 
 def test_an_interval_stands_about_the_mean_of_the_episodes():
-    found = moved(Interval(2.0, 1.0, 4.0, 0.5, 5), 2.25)
+    found = recentre(Interval(2.0, 1.0, 4.0, 0.5, 5), 2.25)
     assert (found.mean, found.low, found.high, found.deviation) == (2.25, 1.25, 4.25, 0.5)
-    assert moved(Interval(2.0, None, None, None, 1), 3.0) == Interval(3.0, None, None, None, 1)
+    assert recentre(Interval(2.0, None, None, None, 1), 3.0) == Interval(3.0, None, None, None, 1)
 
 
 def score(name, task, column, *values):

@@ -59,21 +59,21 @@ def hump(updates, turn, wiggle=0.01):
 
 def test_the_watch_speaks_before_gold_has_lost_half_of_its_gain():
     points = hump(41, 20)
-    found = over_optimization.warned(points)
+    found = over_optimization.first_warning(points)
     assert found is not None
     assert 20 < found.update < 30
     assert found.lost == pytest.approx((max(p.gold for p in points) - points[found.update].gold), rel=0.05)
     assert found.lost < 0.5
-    assert over_optimization.warned(points[: found.update]) is None  # not earlier
-    assert over_optimization.warned(points[:21]) is None  # gold only rises
+    assert over_optimization.first_warning(points[: found.update]) is None  # not earlier
+    assert over_optimization.first_warning(points[:21]) is None  # gold only rises
     still = [Point(p.update, p.kl, 1.0, p.gold) for p in points]
-    assert over_optimization.warned(still) is None  # the proxy does not rise
+    assert over_optimization.first_warning(still) is None  # the proxy does not rise
 
 
 def test_gold_that_never_rose_has_lost_no_share_of_a_gain():
     points = [Point(i, i / 2, float(i), -i / 10 + 0.01 * (-1) ** i) for i in range(20)]
     points[0] = Point(0, 0.0, 0.0, 1.0)
-    found = over_optimization.warned(points)
+    found = over_optimization.first_warning(points)
     assert found is not None
     assert found.lost is None
     assert "Infinity" not in json.dumps(over_optimization.as_json(points, found))
@@ -81,7 +81,7 @@ def test_gold_that_never_rose_has_lost_no_share_of_a_gain():
 
 def test_the_figure_shows_gold_proxy_and_warning():
     runs = {"beta 0": hump(41, 20), "beta <0.1>": hump(41, 60)}
-    found = {name: over_optimization.warned(points) for name, points in runs.items()}
+    found = {name: over_optimization.first_warning(points) for name, points in runs.items()}
     text = over_optimization.figure(runs, found)
     assert text.count('<path class="line ') == 8, "two curves and two keys for each run"
     assert "the watch speaks, beta 0" in text

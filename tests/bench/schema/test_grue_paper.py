@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loquent.bench.schema import published
+from loquent.bench.schema import paper_tables
 
 
 @pytest.mark.data
@@ -12,7 +12,7 @@ def test_every_row_stands_in_the_paper(beside):
     text = (beside / "papers" / "rl4lms.txt").read_text(encoding="utf-8").replace("**", "")
     lines = {"\t".join(re.sub(r"</?b>", "", line).split("\t")) for line in text.splitlines()}
     joined = "\n".join(lines)
-    paper = published.load("grue")
+    paper = paper_tables.load("grue")
     for name, table in paper.tables.items():
         assert table.quote in text, name
         for row, figures in table.rows.items():

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from helpers.bench.study_runs import run
-from loquent.bench.study import filled, judgements, sheets
+from loquent.bench.study import judgements, sheet_files, sheets
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
@@ -35,7 +35,7 @@ def test_a_sheet_comes_back_from_a_spreadsheet(tmp_path, runs, delimiter):
     codes = [line.split(",")[0] for line in sheet.read_text().splitlines()[1:]]
     assert not any(code.strip("+-.eE").isdigit() for code in codes)  # no spreadsheet takes one for a number
     save(sheet, "4", delimiter=delimiter)
-    judged, empty = filled.read(folder)
+    judged, empty = sheet_files.read(folder)
     assert ([one.value for one in judged.ratings], empty) == ([4.0] * 4, 0)
 
 
@@ -50,7 +50,7 @@ def test_a_sheet_is_read_as_any_spreadsheet_saves_it(tmp_path, encoding, delimit
     lines = [header, *(f"{line}{delimiter * 3}" for line in rest)]  # an empty cell behind the last column
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     sheet.write_bytes((mark + "\r\n".join(lines)).encode(encoding))
-    judged, empty = filled.read(folder)
+    judged, empty = sheet_files.read(folder)
     assert ([one.value for one in judged.ratings], empty) == ([4.5, 4.5], 0)
 
 
@@ -72,14 +72,14 @@ def test_a_sheet_that_is_no_table_is_named_with_its_line(tmp_path, runs, old, ne
     save(sheet, "4")
     sheet.write_bytes(sheet.read_bytes().replace(old, new, 1))
     with pytest.raises(BadRow, match=says):
-        filled.read(folder)
+        sheet_files.read(folder)
 
 
 def test_columns_that_differ_in_case_alone_are_two_questions(tmp_path, runs):
     plan = sheets.Plan(raters=1, questions=("Good", "good"))
     folder = sheets.prepare(runs[:1], tmp_path / "study", plan)
     save(folder / "sheets" / "sheet-1.csv", "3")
-    judged, empty = filled.read(folder)
+    judged, empty = sheet_files.read(folder)
     assert ({one.question for one in judged.ratings}, empty) == ({"good"}, 2)
 
 
@@ -89,11 +89,11 @@ def test_numbers_for_codes_of_an_old_sheet_are_read(tmp_path, runs):
     key["sheets"]["sheet-1.csv"] = {code[1:]: case for code, case in key["sheets"]["sheet-1.csv"].items()}
     (folder / "key.json").write_text(json.dumps(key))
     save(folder / "sheets" / "sheet-1.csv", "2", code=lambda code: str(int(code[1:])))
-    assert len(filled.read(folder)[0].ratings) == 4
+    assert len(sheet_files.read(folder)[0].ratings) == 4
     with (folder / "sheets" / "sheet-1.csv").open("a") as file:
         file.write("7,prompt,answer,2\n")
     with pytest.raises(BadRow, match="the code '7' is not of this sheet"):
-        filled.read(folder)
+        sheet_files.read(folder)
 
 
 def test_a_sheet_without_a_question_is_named(tmp_path, runs):
@@ -101,7 +101,7 @@ def test_a_sheet_without_a_question_is_named(tmp_path, runs):
     sheet = folder / "sheets" / "sheet-1.csv"
     sheet.write_text(sheet.read_text().replace(",rating", ",ratings", 1))
     with pytest.raises(BadRow, match=r"sheet-1.csv:1: the sheet lacks the column 'rating'; it has code, "):
-        filled.read(folder)
+        sheet_files.read(folder)
 
 
 def test_judgements_count_once(tmp_path, runs, capsys):
@@ -114,14 +114,14 @@ def test_judgements_count_once(tmp_path, runs, capsys):
     table = tmp_path / "same.csv"
     table.write_text("item,rater,system,rating\nr0/0,sheet-1,ppo,4\n")
     with pytest.raises(BadRow, match=r"sheet-1.csv:\d: rater 'sheet-1' judged this at .*same.csv:2 already"):
-        filled.read_all([table, folder])
+        sheet_files.read_all([table, folder])
 
 
 def test_raters_of_two_folders_are_different_people(tmp_path, runs):
     folders = [sheets.prepare(runs, tmp_path / name, sheets.Plan(raters=1)) for name in ("one", "two")]
     for folder, value in zip(folders, "24", strict=True):
         save(folder / "sheets" / "sheet-1.csv", value)
-    judged, _ = filled.read_all(folders)
+    judged, _ = sheet_files.read_all(folders)
     assert {one.rater for one in judged.ratings} == {f"{folder}/sheet-1" for folder in folders}
     assert len(judged.ratings) == 8
 
@@ -135,7 +135,7 @@ def test_studies_of_different_answers_are_not_joined(tmp_path, runs):
         others = [run(tmp_path / name / "ppo", "other", prompts)]
         two = sheets.prepare(others, tmp_path / f"two-{name}", sheets.Plan())
         with pytest.raises(BadSetting, match=f"two-{name}: the item r0/0 has another {what} than in .*one"):
-            filled.read_all([one, two])
+            sheet_files.read_all([one, two])
 
 
 def test_answers_to_different_prompts_are_not_judged_together(tmp_path, runs):
@@ -225,7 +225,7 @@ def test_a_damaged_key_is_named_with_its_field(tmp_path, runs, change, says):
     change(key)
     (folder / "key.json").write_text(json.dumps(key))
     with pytest.raises(BadSetting, match=says) as error:
-        filled.read(folder)
+        sheet_files.read(folder)
     assert str(error.value).startswith(f"{folder / 'key.json'}: ")
 
 
@@ -235,11 +235,11 @@ def test_a_key_with_a_pair_of_one_system_is_refused_and_an_old_one_without_texts
     key = json.loads((folder / "key.json").read_text())
     del key["texts"]
     (folder / "key.json").write_text(json.dumps(key))
-    assert [one.texts for one in filled.read(folder)[0].preferences] == [None, None]
+    assert [one.texts for one in sheet_files.read(folder)[0].preferences] == [None, None]
     key["sheets"]["sheet-1.csv"]["c0001"]["first"] = key["sheets"]["sheet-1.csv"]["c0001"]["second"]
     (folder / "key.json").write_text(json.dumps(key))
     with pytest.raises(LoquentError, match="c0001 must be of two different systems"):
-        filled.read(folder)
+        sheet_files.read(folder)
 
 
 def test_a_sheet_in_utf_16_that_is_named_alone_asks_for_its_folder(tmp_path):

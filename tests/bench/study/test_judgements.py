@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from loquent.bench.study import filled, judgements, page, sheets
+from loquent.bench.study import judgements, page, sheet_files, sheets
 from loquent.bench.study.judgements import Judgements, Preference, Rating
 from loquent.bench.study.summary import study
 from loquent.cli import main as cli
@@ -284,7 +284,7 @@ def test_ratings_go_out_blinded_and_come_back(tmp_path, runs):
         assert all(line["prompt"][-1] == line["answer"][-1] for line in lines)
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
-    judged, empty = filled.read(folder)
+    judged, empty = sheet_files.read(folder)
     assert empty == 4  # one of two questions on nlpo's answers, two rows, two raters
     assert {(one.system, one.question, one.value) for one in judged.ratings} == {
         ("ppo", "coherence", 5), ("ppo", "sentiment", 4), ("nlpo", "coherence", 2),
@@ -317,7 +317,7 @@ def test_pairs_go_out_on_both_sides_and_come_back(tmp_path, runs):
         sides |= {"A" if "ppo" in line["A"] else "B" if "ppo" in line["B"] else "" for line in lines}
         assert len(lines) == 9
     assert sides == {"A", "B", ""}
-    judged, empty = filled.read(folder)
+    judged, empty = sheet_files.read(folder)
     found = study(judged, QUICK).wins["better"]
     against = {(one.first, one.second): (one.wins, one.losses, one.ties) for one in found}
     of_ppo = [score if pair[0] == "ppo" else score[1::-1] for pair, score in against.items() if "ppo" in pair]
@@ -340,7 +340,7 @@ def test_a_damaged_sheet_is_named_with_its_line(tmp_path, runs, old, new, messag
     assert old in sheet.read_text()
     sheet.write_text(sheet.read_text().replace(old, new, 1))
     with pytest.raises(BadRow, match=message):
-        filled.read(folder)
+        sheet_files.read(folder)
 
 
 def test_what_cannot_be_prepared_or_read_is_said(tmp_path, runs):
@@ -359,7 +359,7 @@ def test_what_cannot_be_prepared_or_read_is_said(tmp_path, runs):
         sheets.prepare(runs, tmp_path / "s", sheets.Plan())
     (folder / "sheets" / "sheet-2.csv").unlink()
     with pytest.raises(BadSetting, match=r"sheet-2.csv is missing"):
-        filled.read(folder)
+        sheet_files.read(folder)
 
 
 def test_the_command(tmp_path, runs, capsys):

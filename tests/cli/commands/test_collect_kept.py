@@ -157,7 +157,7 @@ def test_options_of_transport_do_not_make_another_collection(halting, folder):
 
 
 def test_what_decides_a_collection_is_looked_for_in_players_of_players_too():
-    find = collection.designed.identifying_options
+    find = collection.designs.identifying_options
     http = [
         "limit=2",
         "agent.retries=3",
@@ -195,7 +195,7 @@ def test_the_transport_of_a_judge_is_no_part_of_a_task():
         assert same() != same(model="b")
         assert same() != same(reward="fetch_reward")
     assert identity() != loquent.task("dialogue").identity
-    find = collection.designed.identifying_options
+    find = collection.designs.identifying_options
     assert find({"agent": "expert"}, ["judge={kind: dialogue/remote, model: a, retries: 3}", "limit=3"]) == [
         'judge={"kind": "dialogue/remote", "model": "a"}',
         "limit=3",

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.rollout.loop import games, play

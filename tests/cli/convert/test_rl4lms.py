@@ -141,8 +141,8 @@ def test_the_imdb_recipe_says_what_the_file_says(tmp_path):
         0.5,
     )
     assert made.metrics["perplexity"]["field"] == "text", "the references of RL4LMs are whole reviews"
-    assert any("metrics[3]" in note.key and "spice needs jar" in note.why for note in found.reported)
-    assert all("# " in line for line in found.text.splitlines()[: 2 + len(found.reported)])
+    assert any("metrics[3]" in note.key and "spice needs jar" in note.why for note in found.omissions)
+    assert all("# " in line for line in found.text.splitlines()[: 2 + len(found.omissions)])
 
 
 def keys(node, path=""):
@@ -324,7 +324,7 @@ def test_a_supervised_file(tmp_path):
     assert (made.training.updates, made.training.only["label"]) == (6250, 1)
     assert (made.decoding.max_prompt_tokens, made.evaluation.max_prompt_tokens) == (0, 65)
     assert (made.training.evaluate_every, made.training.checkpoint_every) == (500, 500)
-    assert any(note.key.endswith("save_total_limit") for note in found.reported)
+    assert any(note.key.endswith("save_total_limit") for note in found.omissions)
 
 
 def test_what_has_no_counterpart_is_said(tmp_path):
@@ -405,7 +405,7 @@ def test_concepts_that_are_not_joined_by_a_space_are_another_experiment(tmp_path
 def test_a_metric_is_found_by_its_name_there(tmp_path, there, here):
     found, made = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
     assert here in made.metrics
-    assert not any("metrics[3]" in note.key for note in found.reported)
+    assert not any("metrics[3]" in note.key for note in found.omissions)
 
 
 REWARDED = """
@@ -474,7 +474,7 @@ SAME_OBJECTIVE = {  # a reward there, and its terms here
 def test_a_reward_is_the_same_one(tmp_path, reward):
     found, made = converted(tmp_path, REWARDED.replace("REWARD", reward))
     assert {name: dict(options) for name, options in made.rewards.items()} == SAME_OBJECTIVE[reward]
-    assert found.changed == []
+    assert found.changes == []
 
 
 def test_the_preference_model_of_commongen_is_missing_and_not_the_reward(tmp_path):
@@ -569,7 +569,7 @@ def test_another_experiment_is_refused_unless_it_is_accepted(
 def test_a2c_keeps_its_defaults_and_its_optimizer(tmp_path):
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
     found, made = converted(tmp_path, text)
-    assert found.changed == []
+    assert found.changes == []
     assert made.algorithm == "a2c"
     config = made.config
     assert (config.optimizer, config.lam, config.normalize_advantages) == ("rmsprop", 1.0, False)
@@ -625,7 +625,7 @@ def test_an_algorithm_becomes_itself_once_it_is_registered(tmp_path, monkeypatch
     monkeypatch.setitem(registry._names["algorithm"], "a2c", "own_a2c:A2C")
     text = REWARDED.replace("REWARD", "{id: meteor}").replace("id: ppo", "id: a2c")
     found, made = converted(tmp_path, text)
-    assert found.changed == []
+    assert found.changes == []
     assert (made.algorithm, made.config.learning_rate, made.config.lam, made.config.beta) == (
         "a2c",
         7e-4,
@@ -666,7 +666,7 @@ def test_an_encoder_decoder_model_learns_its_answers_alone(tmp_path):
 )
 def test_a_metric_that_needs_what_the_file_does_not_say_is_left_out(tmp_path, there, needs):
     found, _ = converted(tmp_path, IMDB.replace("id: spice", f"id: {there}"))
-    assert [needs in note.why for note in found.reported if "metrics[3]" in note.key] == [True]
+    assert [needs in note.why for note in found.omissions if "metrics[3]" in note.key] == [True]
 
 
 WRONG = [
@@ -734,7 +734,7 @@ def test_what_is_no_such_file(tmp_path, content, says):
 
 def test_a_key_that_is_forgotten_is_seen():
     source = Source(parse("a: {b: 1, c: [1, {d: 2}]}\ne: 2", "f"))
-    source.taken("a.b", "x")
+    source.note_taken("a.b", "x")
     source.rest(lambda section: ["bb"])
     assert [note.key for note in source.notes] == ["a.b", "a.c[0]", "a.c[1].d", "e"]
 

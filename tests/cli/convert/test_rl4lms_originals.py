@@ -57,7 +57,7 @@ def test_all_files_become_recipes_that_run_or_say_what_is_missing(originals, tmp
     counts = dict.fromkeys(COUNTS, 0)
     for file in sorted(originals.glob("*/*.yml")):
         found = rl4lms.convert(file, accept_changes=True)
-        if found.changed:
+        if found.changes:
             with pytest.raises(BadSetting, match=r"another experiment: .*--accept-changes"):
                 rl4lms.convert(file)
         page = tmp_path / "made.yaml"
@@ -70,10 +70,10 @@ def test_all_files_become_recipes_that_run_or_say_what_is_missing(originals, tmp
         assert "model.path" not in [n.target for n in found.missing], "encoder-decoders are trained here"
         assert made.rewards or made.algorithm == "supervised"
         counts["files"] += 1
-        counts["with --accept-changes" if found.changed else "as they are"] += 1
+        counts["with --accept-changes" if found.changes else "as they are"] += 1
         counts["need rows"] += rows
         counts["train an encoder-decoder"] += bool(re.search("t5|bart|blenderbot", made.model.path))
-        counts["trainable as they are"] += not found.changed and not found.missing
+        counts["trainable as they are"] += not found.changes and not found.missing
     assert counts == COUNTS
 
 
@@ -91,7 +91,7 @@ def test_each_file_is_converted_and_loadable_and_names_exactly_what_is_missing(o
         preferences = ["rewards.concept_preference.path"] * ("concept_preference" in made.rewards)
         missing = ["task.path"] * absent + ["training.updates"] * updates + preferences
         assert [note.target for note in found.missing] == missing, name
-        assert [note.key for note in found.changed] == CHANGED.get(name, []), name
+        assert [note.key for note in found.changes] == CHANGED.get(name, []), name
 
 
 CUTS = {  # in learning and in evaluation: the most tokens of a prompt, and the side of the cut
@@ -121,7 +121,7 @@ def test_prompts_are_cut_where_rl4lms_cuts_them(originals, tmp_path, name, cuts)
     made = recipes.load(tmp_path / "made.yaml")
     sides = [(each.max_prompt_tokens, each.truncation_side) for each in (made.decoding, made.evaluation)]
     assert (*sides[0], *sides[1]) == cuts
-    assert made.resolved()["task"].get("source_words", 0) == 0
+    assert made.resolve()["task"].get("source_words", 0) == 0
 
 
 NAMED = {  # keys whose value has another name here

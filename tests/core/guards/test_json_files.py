@@ -102,5 +102,5 @@ def test_nobody_else_reads_json():
             imported = isinstance(node, ast.ImportFrom) and node.module == "json"
             if (called and node.value.id == "json") or imported:
                 found.append(path.relative_to(SOURCES).as_posix())
-    workers = ["core/guards/limited_worker.py", "core/guards/tokenizer_worker.py"]
+    workers = ["core/guards/sandbox_worker.py", "core/guards/tokenizer_worker.py"]
     assert found == ["core/guards/json_files.py", *workers]

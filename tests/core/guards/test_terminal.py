@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tqdm import tqdm
 
 import loquent
-from loquent.core.guards.terminal import Guard, escaped, line, write_own
+from loquent.core.guards.terminal import Guard, escape_text, line, write_own
 
 SOURCES = sorted(Path(loquent.__file__).parent.rglob("*.py"))
 
@@ -27,12 +27,12 @@ SOURCES = sorted(Path(loquent.__file__).parent.rglob("*.py"))
     ],
 )
 def test_control_characters_are_spelled_out(text, shown):
-    assert escaped(text) == shown
+    assert escape_text(text) == shown
 
 
 @given(st.text(st.characters()))
 def test_nothing_that_moves_a_cursor_is_shown(text):
-    shown = escaped(text)
+    shown = escape_text(text)
     shown.encode("utf-8")
     assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
     assert not any(127 <= ord(char) < 160 for char in shown)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from helpers.tracers import TRACERS
-from loquent.agents.scripted import Expert, Random
+from loquent.agents.baselines import Expert, Random
 from loquent.core import episode as files
 from loquent.core.agent import Answer
 from loquent.core.live import Live

@@ -12,7 +12,7 @@ from helpers.tracers.echo import Echo
 from helpers.tracers.guess import Guess
 from helpers.tracers.interview import Interview
 from helpers.tracers.labels import Labels
-from loquent.agents.scripted import Expert, Random
+from loquent.agents.baselines import Expert, Random
 from loquent.core import episode
 from loquent.core.agent import Answer
 from loquent.core.episode import Tokens

@@ -264,7 +264,7 @@ def test_names_of_the_source_are_for_reading_it(tmp_path, make, record, options)
     # the row's names come first
     assert world.row_from({**row.fields, **{name: ["Q"] for name in record}}).fields == row.fields
     form = form_of(world)
-    assert form.annotated(form.blank({**row.fields, "id": "x"}), ("X", "Y")).fields == row.fields
+    assert form.annotate(form.blank({**row.fields, "id": "x"}), ("X", "Y")).fields == row.fields
 
 
 def test_unknown_labels_are_named_with_their_line_and_in_few_words(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from loquent.data.features import BytePair
-from loquent.data.features.bytepair import merged
+from loquent.data.features.bytepair import merge_pieces
 from loquent.errors import BadModel, BadRow, BadSetting
 
 VOCABULARY = "<unk>\t0\n▁l\t-1\now\t-2\n▁low\t-3\ner\t-4\nl\t-5\n"
@@ -20,11 +20,16 @@ def files(tmp_path):
 def test_merges_by_hand():
     # ▁ l o w e r: ▁l (-1) first, then ow (-2), then ▁low (-3), then er (-4)
     scores = {"▁l": -1.0, "ow": -2.0, "▁low": -3.0, "er": -4.0}
-    assert merged("▁lower", scores) == ["▁low", "er"]
-    assert merged("▁slow", scores) == ["▁", "s", "l", "ow"]
-    assert merged("▁lower", scores | {"we": 0.0}) == ["▁l", "o", "we", "r"]  # the order of the scores decides
-    assert merged("aaa", {"aa": 0.0}) == ["aa", "a"]  # of equals the leftmost
-    assert merged("", scores) == []
+    assert merge_pieces("▁lower", scores) == ["▁low", "er"]
+    assert merge_pieces("▁slow", scores) == ["▁", "s", "l", "ow"]
+    assert merge_pieces("▁lower", scores | {"we": 0.0}) == [
+        "▁l",
+        "o",
+        "we",
+        "r",
+    ]  # the order of the scores decides
+    assert merge_pieces("aaa", {"aa": 0.0}) == ["aa", "a"]  # of equals the leftmost
+    assert merge_pieces("", scores) == []
 
 
 def test_pooling_by_hand(files):

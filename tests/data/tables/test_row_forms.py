@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 from loquent.data.columns import Columns
 from loquent.data.tables import forms
 
@@ -66,7 +66,7 @@ def test_a_form_of_rows(name):
 
 def test_messages_before_the_answer_and_both_answers_are_kept():
     fields = Columns().fields({"messages": [SYSTEM, ASK, ANSWER]}, False)
-    assert fields["messages"] == frozen([SYSTEM, ASK])
+    assert fields["messages"] == freeze([SYSTEM, ASK])
     tool = {"role": "tool", "content": "4", "name": "sum"}
     called = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "x": None}]}
     fields = Columns().fields({"messages": [ASK, called, tool, ANSWER]}, False)

@@ -18,7 +18,7 @@ from loquent.core.seeding import Key
 from loquent.core.values import Record
 from loquent.data import content, sources
 from loquent.data.pools import Pool, Sampler, chosen_rows
-from loquent.data.sources import Source, limited, load, share
+from loquent.data.sources import Source, limit_rows, load, share
 from loquent.data.tables import cache, writing
 from loquent.data.tables.rows import Rows, by_id
 from loquent.errors import BadCheckpoint, BadRow, LoquentError, UnknownName
@@ -51,10 +51,10 @@ def write(path, rows=ROWS):
 def both(path, limit=0, **options):
     """The rows of a file in memory, and from a store."""
     source = Source(kind="path", path=str(path), **options)
-    in_memory = {split: limited(rows, limit) for split, rows in load(source).items()}
+    in_memory = {split: limit_rows(rows, limit) for split, rows in load(source).items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "LARGE", 0)
-        stored = {split: limited(rows, limit) for split, rows in load(source, limit).items()}
+        stored = {split: limit_rows(rows, limit) for split, rows in load(source, limit).items()}
     assert all(isinstance(rows, Rows) for rows in stored.values())
     return in_memory, stored
 

@@ -1,7 +1,7 @@
 """Small settings of each learner of language models, and what they learn from."""
 
 from helpers.algorithms.letters import TASK
-from loquent.agents.scripted import Expert, Random
+from loquent.agents.baselines import Expert, Random
 from loquent.core import registry
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key

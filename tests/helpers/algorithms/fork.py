@@ -12,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from loquent.core.agent import Answer
 from loquent.core.rollout.loop import games, play
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.models.actor import Actor
@@ -116,7 +116,7 @@ def language(seed=0, layers=2, width=64, dropout=0.0) -> LanguageModel:
         "n_layer": layers,
         "n_head": 4,
     }
-    with borrowed(Key(seed, ("fork",))):
+    with borrow_generators(Key(seed, ("fork",))):
         module = GPT2LMHeadModel(
             GPT2Config(**sizes, **rates, bos_token_id=4, eos_token_id=4, pad_token_id=4)
         ).eval()

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from loquent.core.rollout.loop import games, play
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.models.actor import Actor
@@ -75,7 +75,7 @@ def language(seed=0, *, dropout=0.0, spread=0.4, layers=1, width=32, dtype=torch
         bos_token_id=0,
         eos_token_id=0,
     )
-    with borrowed(Key(seed, ("letters",))):
+    with borrow_generators(Key(seed, ("letters",))):
         module = GPT2LMHeadModel(config).to(dtype).eval()
     return LanguageModel(module, tokenizer)
 

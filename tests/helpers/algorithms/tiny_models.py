@@ -4,7 +4,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models
 
 from helpers.algorithms.letters import END, LETTERS
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.actor import Actor
 from loquent.models.decode.loop import Decoding
 from loquent.pretrained import LanguageModel
@@ -71,7 +71,7 @@ def module(config, seed=0):
     kind = transformers.AutoModelForCausalLM
     if config.is_encoder_decoder:
         kind = transformers.AutoModelForSeq2SeqLM
-    with borrowed(Key(seed, ("shapes",))):
+    with borrow_generators(Key(seed, ("shapes",))):
         return kind.from_config(config).eval()
 
 

@@ -6,7 +6,7 @@ import gzip
 import json
 
 from loquent.core.task import Row
-from loquent.core.values import frozen
+from loquent.core.values import freeze
 
 FILES = ("totto/totto_dev_data.jsonl", "totto_style_fetaqa/totto_style_dev.jsonl.gz")
 SIGNS = (" ,", " .", ' "', " '", " (", " )", " $", " 's", " <null>", " &amp;", " 【", " “")
@@ -50,7 +50,7 @@ def pairs(beside):
         references.append((sentences[i] + neighbours[: i % 3])[:3])
         predictions.append(said(i, example, sentences[i][0], neighbours[0]))
         example["overlap_subset"] = i % 2 == 0
-    rows = [Row(f"t{i}", frozen(example)) for i, example in enumerate(told)]
+    rows = [Row(f"t{i}", freeze(example)) for i, example in enumerate(told)]
     return predictions, references, rows, told
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import yaml
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 
 LARGEST = 40_000_000  # parameters: more take too long on two cores
 VOCABULARY = 40
@@ -76,7 +76,7 @@ def built(kind, dtype="float64", device="cpu", **options):
         count = sum(parameter.numel() for parameter in AutoModelForCausalLM.from_config(config).parameters())
     if count > LARGEST:
         raise ValueError(f"{count:,} parameters")
-    with borrowed(Key(0, (kind,))):
+    with borrow_generators(Key(0, (kind,))):
         return AutoModelForCausalLM.from_config(config).to(device, getattr(torch, dtype)).eval()
 
 

@@ -5,7 +5,7 @@ import json
 import transformers
 
 from helpers.models.chat_templates import OURS, of_trl, with_tags
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 
 TEMPLATES = {"chatml": OURS["keeps"], **{kind: OURS[kind] for kind in ("parts", "channels", "last")}}
 TWINS = {"llama3": OURS["keeps"], "qwen3": OURS["last"]}  # where TRL is not installed
@@ -67,7 +67,7 @@ def model(template, folder):
         "llama3": lambda: transformers.LlamaConfig(**sizes, **grouped),
         "qwen3": lambda: transformers.Qwen3Config(**sizes, **grouped, head_dim=16),
     }.get(template, lambda: transformers.GPT2Config(**sizes, n_positions=256))()
-    with borrowed(Key(3, (template,))):
+    with borrow_generators(Key(3, (template,))):
         transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

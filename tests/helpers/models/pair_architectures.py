@@ -3,7 +3,7 @@
 import transformers
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 
 VOCABULARY, END, START = 40, 1, 3
 MARKS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": END, "decoder_start_token_id": START}
@@ -57,5 +57,5 @@ def built(kind, seed=0):
     config = transformers.AutoConfig.for_model(
         kind, **{"vocab_size": VOCABULARY, **OWN.get(kind, {}), **MARKS}
     )
-    with borrowed(Key(seed, ("pairs", kind))):
+    with borrow_generators(Key(seed, ("pairs", kind))):
         return transformers.AutoModelForSeq2SeqLM.from_config(config).eval()

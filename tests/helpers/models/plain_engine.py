@@ -61,7 +61,7 @@ class PlainLoop(Engine):
             logits = self.logits([*ask.ids, *tokens.ids.tolist()])[len(ask.ids) - 1 : -1].double()
             kept, temperature = None, 1.0
             if tokens.support is not None:
-                kept = tokens.support.kept()
+                kept = tokens.support.dense_mask()
                 temperature = torch.from_numpy(tokens.support.temperature)[:, None]
             taken = torch.from_numpy(tokens.ids)[:, None]
             columns = restricted_logprob(logits, kept, temperature), logits.log_softmax(-1)

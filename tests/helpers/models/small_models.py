@@ -5,13 +5,13 @@ decoding and scoring.
 import numpy as np
 import torch
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.decode.loop import Decoding, decode
 from loquent.models.engine import Nucleus
 from loquent.models.score import one_pass
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.support import Support, Trie
-from loquent.pretrained import padded
+from loquent.pretrained import pad_rows
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 END, VOCABULARY = 0, 40
@@ -23,7 +23,7 @@ def gpt2(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu", dropout=0
     marks = {"bos_token_id": END, "eos_token_id": END, "pad_token_id": END}
     rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), dropout)
     sizes = {"vocab_size": vocabulary, "n_positions": context, "n_embd": 32, "n_layer": 2, "n_head": 4}
-    with borrowed(Key(seed, ("gpt2",))):
+    with borrow_generators(Key(seed, ("gpt2",))):
         module = GPT2LMHeadModel(GPT2Config(**sizes, **marks, **rates, initializer_range=0.3))
     return module.to(device, getattr(torch, dtype)).eval()
 
@@ -41,7 +41,7 @@ def llama(dtype="float64", vocabulary=VOCABULARY, seed=0, device="cpu", family="
     }
     more = {"num_key_value_heads": 2, "max_position_embeddings": 64, "initializer_range": 0.3, "head_dim": 8}
     config = getattr(transformers, f"{family}Config")(**sizes, **marks, **more)
-    with borrowed(Key(seed, ("llama",))):
+    with borrow_generators(Key(seed, ("llama",))):
         module = getattr(transformers, f"{family}ForCausalLM")(config)
     return module.to(device, getattr(torch, dtype)).eval()
 
@@ -105,7 +105,7 @@ def drawn(module, prompts, settings, further=None, keys=None, **options):
 def batch_of(prompts, answers, vocabulary, device="cpu", extra=0):
     """The batch of prompts followed by answers; `extra` columns of padding."""
     rows = [[*prompt, *answer.tokens.ids.tolist()] for prompt, answer in zip(prompts, answers)]
-    tokens, real = padded(rows, END, device)
+    tokens, real = pad_rows(rows, END, device)
     tokens, real = (torch.nn.functional.pad(part, (0, extra)) for part in (tokens, real))
     begins = torch.tensor([len(prompt) for prompt in prompts], device=device)[:, None]
     is_action = real & (torch.arange(tokens.shape[1], device=device) >= begins)

@@ -5,7 +5,7 @@ them.
 import torch
 
 from helpers.models.small_models import END
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.values.networks import TokenValues
 
 
@@ -18,7 +18,7 @@ def values_of(module, backbones="separate", sharp=4.0, seed=0, **options):
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(grads[name])
     own = {id(parameter) for parameter in module.parameters()}
-    with torch.no_grad(), borrowed(Key(seed, ("noise",))):
+    with torch.no_grad(), borrow_generators(Key(seed, ("noise",))):
         for parameter in values.parameters():
             if id(parameter) not in own:
                 parameter.add_(0.05 * torch.randn_like(parameter))

@@ -36,7 +36,7 @@ def run(
     """
     whole = recipes.load(name, [f"training.seed={seed}", *overrides])
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(yaml.safe_dump(whole.resolved(), sort_keys=False))
+    (folder / "config.yaml").write_text(yaml.safe_dump(whole.resolve(), sort_keys=False))
     (folder / "machine.json").write_text(
         json.dumps({"run_format": RUN_FORMAT, "device": "cpu", "threads": 1})
     )
@@ -68,7 +68,7 @@ def run(
             },
             "rewarded": [],
         }  # fmt: skip
-        (folder / "evaluation.json").write_text(json.dumps(manifest.sealed(told)))
+        (folder / "evaluation.json").write_text(json.dumps(manifest.add_seal(told)))
         episode.write(folder / "episodes.jsonl", [game(i, said) for i in range(3)])
     return folder
 

@@ -4,7 +4,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.tasks.blocks.boards.board import BOXES, COLORS, EMPTY_BOARD, SHAPES
-from loquent.tasks.blocks.edits.placed import SIZE_NAMES
+from loquent.tasks.blocks.edits.positions import SIZE_NAMES
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 
 TOP_OF_THREE = (

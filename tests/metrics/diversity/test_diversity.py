@@ -15,7 +15,7 @@ from loquent.metrics.diversity.diversity import (
     msttr,
     statistics_of,
 )
-from loquent.metrics.text import joined, words
+from loquent.metrics.text import join_prompt, words
 
 TEXTS = ["the cat sat", "the dog sat down"]
 
@@ -129,5 +129,5 @@ def test_words_and_joining():
         "_",
         "x",
     ]
-    assert joined("a b", "c") == joined("a b ", "c") == joined("a b", " c") == "a b c"
-    assert (joined("", "c"), joined("a", "")) == ("c", "a")
+    assert join_prompt("a b", "c") == join_prompt("a b ", "c") == join_prompt("a b", " c") == "a b c"
+    assert (join_prompt("", "c"), join_prompt("a", "")) == ("c", "a")

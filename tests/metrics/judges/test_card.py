@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loquent.errors import BadSetting
-from loquent.files.manifest import sealed
+from loquent.files.manifest import add_seal
 from loquent.metrics.judges import card
 
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3).T, "b": np.array([2, 1])}
@@ -28,7 +28,7 @@ def test_a_judge_comes_back_with_its_card(folder):
 
 
 def changed(folder, **changes):
-    (folder / card.CARD).write_text(json.dumps(sealed(card.read(folder, None, "") | changes)))
+    (folder / card.CARD).write_text(json.dumps(add_seal(card.read(folder, None, "") | changes)))
 
 
 DAMAGES = {

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.metrics.judges.encoders import Classified
 from loquent.metrics.judges.layers import Examples, LayersSettings, Network, train
 from loquent.metrics.judges.trainer import Lessons, Trainer, TrainerSettings
@@ -15,7 +15,7 @@ X = torch.arange(10.0)[:, None]
 
 def start(held_out=None, **settings):
     """A trainer of y = w x for y = 2 x, with dropout, on ten examples."""
-    with borrowed(Key(1)):
+    with borrow_generators(Key(1)):
         module = nn.Sequential(nn.Dropout(0.2), nn.Linear(1, 1, bias=False)).eval()
     losses = iter(held_out or [])
 

@@ -13,7 +13,7 @@ from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting, MissingExtra
 from loquent.metrics.judges import linear_training
 from loquent.metrics.judges.linear import CharacterNgrams, Classifier, WordNgrams, logistic
-from loquent.metrics.sentiment import labelled
+from loquent.metrics.sentiment import classifiers
 from loquent.metrics.sentiment.sentiment import judge, sentiment
 
 BOTH = pytest.mark.parametrize("make", [sentiment, judge], ids=["sentiment", "judge"])
@@ -107,26 +107,26 @@ def test_a_head_of_another_form_is_refused_by_its_field(context, change):
 
 
 def test_halves_are_disjoint_and_other_rows_make_another_classifier(toy, toy_reviews):
-    rows = labelled.labelled_rows(toy(toy_reviews(400)))
-    one, other = labelled.half(rows, "sentiment"), labelled.half(rows, "judge")
+    rows = classifiers.labelled_rows(toy(toy_reviews(400)))
+    one, other = classifiers.half(rows, "sentiment"), classifiers.half(rows, "judge")
     assert {row.place for row in one}.isdisjoint(row.place for row in other)
     assert len(one) + len(other) == 400
     assert min(len(one), len(other)) > 150
-    assert labelled.fingerprint(one) != labelled.fingerprint(one[1:])
-    assert labelled.fingerprint(one) != labelled.fingerprint(
+    assert classifiers.fingerprint(one) != classifiers.fingerprint(one[1:])
+    assert classifiers.fingerprint(one) != classifiers.fingerprint(
         [one[0]._replace(positive=not one[0].positive), *one[1:]]
     )
-    backwards = labelled.labelled_rows(toy(toy_reviews(400)[::-1]))
-    assert labelled.fingerprint(labelled.half(backwards, "sentiment")) == labelled.fingerprint(one)
+    backwards = classifiers.labelled_rows(toy(toy_reviews(400)[::-1]))
+    assert classifiers.fingerprint(classifiers.half(backwards, "sentiment")) == classifiers.fingerprint(one)
 
 
 def test_no_more_rows_and_characters_than_the_caps(toy, toy_reviews, monkeypatch):
-    rows = labelled.labelled_rows(toy(toy_reviews(400)))
-    whole = labelled.half(rows, "judge")
-    monkeypatch.setattr(labelled, "MOST_ROWS", 50)
-    assert labelled.half(rows, "judge") == whole[:50]
-    monkeypatch.setattr(labelled, "MOST_CHARACTERS", sum(len(row.text) for row in whole[:7]))
-    assert labelled.half(rows, "judge") == whole[:7]
+    rows = classifiers.labelled_rows(toy(toy_reviews(400)))
+    whole = classifiers.half(rows, "judge")
+    monkeypatch.setattr(classifiers, "MOST_ROWS", 50)
+    assert classifiers.half(rows, "judge") == whole[:50]
+    monkeypatch.setattr(classifiers, "MOST_CHARACTERS", sum(len(row.text) for row in whole[:7]))
+    assert classifiers.half(rows, "judge") == whole[:7]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_a_row_of_prompt_and_reference_is_its_text(toy, toy_reviews):
         Row(row.id, Record(prompt=row["text"][:12], references=(row["text"][12:],), label=row["label"]))
         for row in toy_reviews(40)
     ]
-    assert [row.text.replace(" ", "") for row in labelled.labelled_rows(toy(cut))] == [
-        row.text.replace(" ", "") for row in labelled.labelled_rows(toy(toy_reviews(40)))
+    assert [row.text.replace(" ", "") for row in classifiers.labelled_rows(toy(cut))] == [
+        row.text.replace(" ", "") for row in classifiers.labelled_rows(toy(toy_reviews(40)))
     ]
 
 
@@ -313,7 +313,7 @@ def test_a_hugging_face_classifier_takes_its_place(tmp_path, toy):
     from transformers import GPT2Config, GPT2ForSequenceClassification
 
     from loquent import pretrained
-    from loquent.core.seeding import Key, borrowed
+    from loquent.core.seeding import Key, borrow_generators
 
     tokens = pretrained.build(
         ["a good film", "a bad film"],
@@ -326,7 +326,7 @@ def test_a_hugging_face_classifier_takes_its_place(tmp_path, toy):
         device="cpu",
     )
     tokens.tokenizer.save_pretrained(tmp_path)
-    with borrowed(Key(1)):
+    with borrow_generators(Key(1)):
         config = GPT2Config(
             vocab_size=300, n_positions=32, n_embd=8, n_layer=1, n_head=1, num_labels=2, pad_token_id=0,
             id2label={0: "NEGATIVE", 1: "POSITIVE"}, label2id={"NEGATIVE": 0, "POSITIVE": 1},
@@ -408,8 +408,8 @@ def test_the_halves_share_no_text(toy):
         for text in range(60)
         for i in range(4)
     ]
-    rows = labelled.labelled_rows(toy(pieces))
-    halves = [labelled.half(rows, kind) for kind in ("sentiment", "judge")]
+    rows = classifiers.labelled_rows(toy(pieces))
+    halves = [classifiers.half(rows, kind) for kind in ("sentiment", "judge")]
     one, other = ({row.text.split()[1] for row in half} for half in halves)
     assert one.isdisjoint(other)
     assert len(one) + len(other) == 60
@@ -421,9 +421,9 @@ def test_equal_texts_stand_in_one_half(toy):
     again = [
         Row(f"{i} again", Record(text=f" a  {row['text'].upper()}", label=0)) for i, row in enumerate(rows)
     ]
-    found = labelled.labelled_rows(toy([*rows, *again]))
+    found = classifiers.labelled_rows(toy([*rows, *again]))
     one, other = (
-        {" ".join(row.text.casefold().split()) for row in labelled.half(found, kind)}
+        {" ".join(row.text.casefold().split()) for row in classifiers.half(found, kind)}
         for kind in ("sentiment", "judge")
     )
     assert one.isdisjoint(other)
@@ -436,7 +436,7 @@ def test_no_classifier_learns_a_text_of_validation_or_test(toy, toy_reviews):
         "validation": (Row("v", train[3].fields),),
         "test": (Row("t", Record(text=train[5]["text"].upper())),),
     }
-    texts = [row.text for row in labelled.labelled_rows(toy(train, **held))]
+    texts = [row.text for row in classifiers.labelled_rows(toy(train, **held))]
     assert len(texts) == 38
     assert train[3]["text"] not in texts
     assert train[5]["text"] not in texts

@@ -9,7 +9,7 @@ import torch
 from helpers.models.small_models import drawn, gemma, gpt2, llama, prompts_of
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
-from loquent.models.caches.compiled import compiled_step
+from loquent.models.caches.compilation import compiled_step
 from loquent.models.decode.loop import Decoding
 from loquent.pretrained.pytorch.torch_private import failed_compilation, missing_compiler
 

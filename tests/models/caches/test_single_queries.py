@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from loquent.models.caches.single import empty, mixed, wider
+from loquent.models.caches.single import empty, grouped_attention, wider
 
 SIZES = [(4, 1), (1, 4), (2, 3)]  # heads that have keys, and heads that share each
 
@@ -27,7 +27,7 @@ def test_single_queries_read_the_visible_columns(heads, shared):
     query = torch.randn(3, heads, shared, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
     mask = torch.zeros(3, 1, 1, 7, dtype=torch.float64)
     mask[0, ..., 4:], mask[2, ..., :1] = -torch.inf, -torch.inf
-    found = mixed(query, keys, values, mask)
+    found = grouped_attention(query, keys, values, mask)
     for row, seen in enumerate((slice(4), slice(7), slice(1, 7))):
         for head in range(heads):
             for number in range(shared):

@@ -101,7 +101,7 @@ def test_a_token_has_the_support_that_it_was_chosen_from(minimum, vocabulary):
             assert ids in WORDS
             assert answer.stopped == "end"
             first = {0: 3, 1: 1}  # the ids that may follow: at the start, and after a whole first id
-            kept = answer.tokens.support.kept().sum(1).tolist()
+            kept = answer.tokens.support.dense_mask().sum(1).tolist()
             assert kept == [first.get(n, 1) for n in range(len(ids))]
         else:
             assert len(ids) >= minimum
@@ -109,7 +109,7 @@ def test_a_token_has_the_support_that_it_was_chosen_from(minimum, vocabulary):
             if minimum == 0 and vocabulary is None:
                 assert support is None
                 continue
-            kept = support.kept()
+            kept = support.dense_mask()
             assert kept[:, END].tolist() == [n >= minimum for n in range(len(ids))]
             assert kept[:, 1:].sum(1).tolist() == [(vocabulary or VOCABULARY) - 1] * len(ids)
     assert any(answer.tokens.support is not None for answer in answers)

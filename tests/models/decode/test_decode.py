@@ -97,7 +97,7 @@ def test_drawn_logprob_is_recomputed_on_real_weights(beside, kind):
 
 
 def library(module, prompts, n, **options):
-    ids, real = pretrained.padded(prompts, END, module.device, left=True)
+    ids, real = pretrained.pad_rows(prompts, END, module.device, left=True)
     marks = {"eos_token_id": END, "pad_token_id": END, "bos_token_id": END}
     out = module.generate(
         ids, attention_mask=real.long(), max_new_tokens=n, do_sample=False, **marks, **options
@@ -286,7 +286,9 @@ def test_sampling_distribution_by_chi_square(settings, kept):
     n = 100_000
     uniform = torch.from_numpy(Key(1, ("chi",)).generator().random(n))
     choice = choose(logits.expand(n, -1), uniform, **settings)
-    probability = choice.support.kept(0)[0].double() * (logits[0] / settings.get("temperature", 1.0)).exp()
+    probability = (
+        choice.support.dense_mask(0)[0].double() * (logits[0] / settings.get("temperature", 1.0)).exp()
+    )
     probability /= probability.sum()
     seen = choice.ids.bincount(minlength=10)
     possible = probability > 0
@@ -339,7 +341,7 @@ def test_every_token_is_inside_its_support(models, kind):
         assert (
             len(tokens.support) == len(tokens.ids) == len(tokens.drawn_logprob) == len(tokens.policy_logprob)
         )
-        assert tokens.support.kept()[torch.arange(len(tokens.ids)), torch.from_numpy(tokens.ids)].all()
+        assert tokens.support.dense_mask()[torch.arange(len(tokens.ids)), torch.from_numpy(tokens.ids)].all()
         assert tokens.support.vocabulary == VOCABULARY
         assert (tokens.support.temperature == settings.get("temperature", 1.0)).all()
         assert (tokens.drawn_logprob <= 0).all()
@@ -348,17 +350,17 @@ def test_every_token_is_inside_its_support(models, kind):
 def test_supports_say_what_was_forbidden():
     module, prompts = gpt2(), prompts_of(24)
     for answer in drawn(module, prompts, {"top_k": 5}):
-        assert (answer.tokens.support.kept().sum(1) == 5).all()
+        assert (answer.tokens.support.dense_mask().sum(1) == 5).all()
     ends = {"end": (END, 5, 17)}
     for answer in drawn(module, prompts, {"min_new_tokens": 3}, ends):
-        assert (~answer.tokens.support.kept()[:3, [END, 5, 17]]).all()
-        assert answer.tokens.support.kept()[:3].sum(1).tolist() == [VOCABULARY - 3] * 3
-        assert answer.tokens.support.kept()[3:].all()
+        assert (~answer.tokens.support.dense_mask()[:3, [END, 5, 17]]).all()
+        assert answer.tokens.support.dense_mask()[:3].sum(1).tolist() == [VOCABULARY - 3] * 3
+        assert answer.tokens.support.dense_mask()[3:].all()
         assert len(answer.tokens.ids) >= 4
     assert min(len(answer.tokens.ids) for answer in drawn(module, prompts, {}, ends)) < 3
     for answer in drawn(module, prompts, {}, {"vocabulary": 33}):
         assert (answer.tokens.ids < 33).all()
-        assert answer.tokens.support.kept().sum(1).tolist() == [33] * len(answer.tokens.ids)
+        assert answer.tokens.support.dense_mask().sum(1).tolist() == [33] * len(answer.tokens.ids)
         assert answer.tokens.support.nbytes < 40 * (len(answer.tokens.ids) + 1)
 
 
@@ -374,7 +376,7 @@ def test_nucleus_of_a_second_model():
         before = torch.zeros_like(ordered).scatter(1, rank, ordered.cumsum(1) - ordered)
         wanted = (before <= 0.6 + 1e-6).scatter(1, rank[:, :2], True)
         wanted[:, [END, 7]] = True
-        assert torch.equal(answer.tokens.support.kept(), wanted)
+        assert torch.equal(answer.tokens.support.dense_mask(), wanted)
 
 
 def test_nucleus_of_everything_is_no_nucleus():
@@ -396,7 +398,7 @@ def test_nucleus_is_never_empty_and_bans_win():
     module, prompts = gpt2(), prompts_of(16)
     narrow = Nucleus(None, top_p=0.0, always=(END,))
     for answer in drawn(module, prompts, {"min_new_tokens": 4}, {"nucleus": narrow}):
-        sets = answer.tokens.support.kept()
+        sets = answer.tokens.support.dense_mask()
         assert sets[:4].sum(1).tolist() == [1] * 4  # the end is always in the nucleus, but too early
         assert not sets[:4, END].any()
         assert sets[4:, END].all()
@@ -538,7 +540,7 @@ def test_restricted_sampling_matches_restricted_logprob():
     uniform = torch.rand(50, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     for options in ({"top_k": 7}, {"top_p": 0.5}, {"top_k": 20, "top_p": 0.5, "temperature": 1.7}):
         choice = choose(logits, uniform, **options)
-        logprob = restricted_logprob(logits, choice.support.kept(), options.get("temperature", 1.0))
+        logprob = restricted_logprob(logits, choice.support.dense_mask(), options.get("temperature", 1.0))
         assert torch.allclose(
             logprob.gather(1, choice.ids[:, None])[:, 0].double(), choice.drawn_logprob, atol=1e-6
         )

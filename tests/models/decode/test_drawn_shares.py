@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.decode.loop import Decoding, decode
 
 DRAWS, WORDS, END = 100_000, 10, 9
@@ -19,7 +19,7 @@ def model():
         vocab_size=WORDS, n_positions=8, n_embd=16, n_layer=1, n_head=2, initializer_range=0.5,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=END,
     )  # fmt: skip
-    with borrowed(Key(4, ("shares",))):
+    with borrow_generators(Key(4, ("shares",))):
         return GPT2LMHeadModel(config).double().eval()
 
 

@@ -11,11 +11,11 @@ from transformers import LogitsProcessorList
 
 from helpers.models.small_models import END, VOCABULARY, drawn, gemma, gpt2, keys_of, prompts_of
 from helpers.models.small_values import counted, ids_of, values_of
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.decode.processor import PerturbedLogits
 from loquent.models.decoding_settings import Decoding
 from loquent.models.values.perturb import Perturbation
-from loquent.pretrained import padded
+from loquent.pretrained import pad_rows
 
 MODELS = {"gpt2": gpt2, "gemma": gemma}
 SAMPLING = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
@@ -25,10 +25,10 @@ MARKS = {"eos_token_id": END, "pad_token_id": END, "bos_token_id": END}
 
 def generated(module, prompts, perturbation, decoding=None, new=6, **options):
     """What plain `generate` says, and the log-probabilities it drew from, [rows, steps, V]."""
-    ids, real = padded(prompts, END, module.device, left=True)
+    ids, real = pad_rows(prompts, END, module.device, left=True)
     processor = PerturbedLogits(module, perturbation, decoding, attention_mask=real)
     options = {"do_sample": False, **options, **MARKS, "return_dict_in_generate": True, "output_scores": True}
-    with borrowed(Key(0)):
+    with borrow_generators(Key(0)):
         found = module.generate(
             ids,
             attention_mask=real.long(),
@@ -83,7 +83,7 @@ def test_sampling_generate_draws_from_our_distribution(name, options, filters):
             )
             kept = (row[step] > -torch.inf).numpy()
             support = (
-                one.tokens.support.kept(0)[0].numpy()
+                one.tokens.support.dense_mask(0)[0].numpy()
                 if one.tokens.support is not None
                 else np.ones(VOCABULARY, dtype=bool)
             )

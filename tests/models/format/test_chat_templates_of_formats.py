@@ -36,7 +36,7 @@ def test_the_template_of_a_format_gives_its_ids(name, instruction):
             turns[:n] for n in range(1, len(turns) + 1) if n == len(turns) or turns[n - 1].seat == "task"
         ]
         asked = [(instruction.replace(" ", ""), history, "agent") for history in told_first]
-        for history, ids in zip(asked, serving.served(tokenizer, format, asked), strict=True):
+        for history, ids in zip(asked, serving.server_prompts(tokenizer, format, asked), strict=True):
             assert ids == list(format.prompt(*history, 999)[0]), (name, history)
 
 

@@ -11,7 +11,7 @@ from transformers.utils import chat_template_utils
 
 from helpers.models.tokenizers_for_tests import CHATML, chatml
 from loquent.core.episode import Turn
-from loquent.core.guards import limited
+from loquent.core.guards import sandbox
 from loquent.errors import BadModel
 from loquent.models import serving
 from loquent.models.format import template as rendering
@@ -76,7 +76,7 @@ def test_one_process_renders_all_conversations_and_each_text_once():
 def test_a_failure_of_a_busy_machine_is_not_kept(monkeypatch):
     rendering._process.close()  # it takes longer to start than patience lasts
     with monkeypatch.context() as patch:
-        patch.setattr(limited, "PATIENCE", 0.001)
+        patch.setattr(sandbox, "PATIENCE", 0.001)
         with pytest.raises(BadModel, match="did not finish within"):
             Chat(chatml())
     Chat(chatml())
@@ -99,7 +99,7 @@ def test_a_hostile_template_of_a_folder_is_not_rendered_by_an_export_either(monk
         tokenizer_object=chatml().backend_tokenizer, eos_token="<|end|>", chat_template=LOOPS
     )
     history = "", [Turn("task", "a", to="agent")], "agent"
-    assert serving.served(tokenizer, Plain(tokenizer), [history] * 2) == [None, None]
+    assert serving.server_prompts(tokenizer, Plain(tokenizer), [history] * 2) == [None, None]
 
 
 FEATURES = (
@@ -141,7 +141,7 @@ def test_the_environment_has_what_the_library_s_has():
 
 def test_the_worker_can_write_no_file(tmp_path):
     code = (
-        f"import sys; sys.path.insert(0, {str(limited.RUNNER.parent)!r}); from limited_worker "
+        f"import sys; sys.path.insert(0, {str(sandbox.RUNNER.parent)!r}); from sandbox_worker "
         f"import limit; limit(1, 1 << 29)\nwith open({str(tmp_path / 'x')!r}, 'w') as file: "
         "file.write('x' * 100)"
     )

@@ -13,7 +13,7 @@ from loquent.models.actor import Actor
 from loquent.models.decoding_settings import Decoding
 from loquent.models.format.names import Pair, of_model
 from loquent.models.tokens.batch import positions, token_batch
-from loquent.pretrained import LanguageModel, build, nll, prompt_room, strided
+from loquent.pretrained import LanguageModel, build, nll, prompt_room, strided_loss
 from loquent.pretrained.pairs import sides
 
 START = 3
@@ -141,4 +141,4 @@ def test_the_likelihood_of_a_text_after_its_prompt(shape):
     assert count == len(target) - 1
     assert total == pytest.approx(alone, rel=1e-5)
     with pytest.raises(BadModel, match="no likelihood of a joined text"):
-        strided(LanguageModel(language.module, language.tokenizer), "the cat", 4)
+        strided_loss(LanguageModel(language.module, language.tokenizer), "the cat", 4)

@@ -12,11 +12,11 @@ from helpers.models.architectures import IN_CI, built, enlarge
 from helpers.models.small_models import batch_of, chunks_of, drawn, prompts_of
 from helpers.models.whole_logits import whole
 from loquent import pretrained
-from loquent.models.conditioning import conditioned
+from loquent.models.conditioning import shift_embeddings
 from loquent.models.score import tokens as score_module
 from loquent.models.score.tokens import action_scores, weighted_nll
 from loquent.pretrained import head, hidden
-from loquent.pretrained.lora.low_rank import adapted
+from loquent.pretrained.lora.low_rank import add_adapters
 
 
 def played(module, seed=0, settings=None):
@@ -112,7 +112,7 @@ def test_a_condition_reaches_scores_as_it_reaches_logits(kind):
     plain, width = whole(module, batch)[1], module.get_input_embeddings().weight.shape[1]
     before = head(module)
     shift = torch.linspace(-3, 3, len(batch) * width, dtype=torch.float64).view(len(batch), width)
-    with conditioned(module, shift):
+    with shift_embeddings(module, shift):
         during = head(module)
         wanted = whole(module, batch)[1]
         assert torch.allclose(action_scores(module, batch).policy, wanted, atol=1e-8)
@@ -259,7 +259,7 @@ class Offset(torch.nn.Linear):
     "change",
     [
         replaced(Offset),
-        lambda module: setattr(module, "lm_head", adapted(torch.nn.Sequential(module.lm_head), 3)),
+        lambda module: setattr(module, "lm_head", add_adapters(torch.nn.Sequential(module.lm_head), 3)),
     ],
 )
 def test_layers_with_further_weights_are_run_whole(change, monkeypatch):

@@ -62,7 +62,7 @@ def naive(module, batch):
     """The same from whole logits [B, T, V]."""
     logits = module(batch.tokens, attention_mask=batch.real.long()).logits[:, :-1][batch.is_action[:, 1:]]
     chosen = batch.tokens[batch.is_action][:, None]
-    kept = None if batch.support is None else batch.support.kept(device=logits.device)
+    kept = None if batch.support is None else batch.support.dense_mask(device=logits.device)
     temperature = (
         1.0 if batch.support is None else torch.from_numpy(batch.support.temperature).to(logits)[:, None]
     )

@@ -160,7 +160,7 @@ def test_storage_is_at_most_a_bit_per_token_and_word():
     kept[:, ::2] = True
     half = Support.pack(kept)
     assert half.nbytes <= 21_000_000
-    assert torch.equal(half.kept(slice(0, 64)), kept[:64])
+    assert torch.equal(half.dense_mask(slice(0, 64)), kept[:64])
     sparse = torch.zeros(5120, 32128, dtype=torch.bool)
     sparse[:, 5:55] = True
     assert Support.pack(sparse).nbytes <= 5120 * 50 * 4 + 100_000 < half.nbytes
@@ -174,30 +174,34 @@ def test_pack_keeps_every_set(seed, vocabulary, n):
     for row in range(0, n, 3):
         kept[row] = torch.arange(vocabulary) < rng.integers(vocabulary + 1)
     packed = Support.pack(kept, 0.7)
-    assert torch.equal(packed.kept(), kept)
+    assert torch.equal(packed.dense_mask(), kept)
     assert len(packed) == n
     assert (packed.temperature == 0.7).all()
     order = rng.permutation(n)
-    assert torch.equal(packed.take(order).kept(), kept[torch.from_numpy(order)])
+    assert torch.equal(packed.take(order).dense_mask(), kept[torch.from_numpy(order)])
     assert torch.equal(
-        Support.cat([packed.take(order), packed]).kept(), torch.cat([kept[torch.from_numpy(order)], kept])
+        Support.cat([packed.take(order), packed]).dense_mask(),
+        torch.cat([kept[torch.from_numpy(order)], kept]),
     )
     if n:
-        assert torch.equal(packed.kept(n - 1), kept[n - 1 :])
-        assert torch.equal(packed.take(slice(1, None)).kept(), kept[1:])
+        assert torch.equal(packed.dense_mask(n - 1), kept[n - 1 :])
+        assert torch.equal(packed.take(slice(1, None)).dense_mask(), kept[1:])
 
 
 def test_full_and_listed_forms():
-    assert Support.full(2, 5).kept().tolist() == [[True] * 5] * 2
+    assert Support.full(2, 5).dense_mask().tolist() == [[True] * 5] * 2
     assert Support.full(2, 5).is_everything
     assert not Support.full(2, 5, 0.5).is_everything
     limited = Support.full(1, 5, limit=3)
-    assert limited.kept().tolist() == [[True, True, True, False, False]]
+    assert limited.dense_mask().tolist() == [[True, True, True, False, False]]
     assert not limited.is_everything
-    assert Support.pack(limited.kept()).form.tolist() == [support_module.FULL]
+    assert Support.pack(limited.dense_mask()).form.tolist() == [support_module.FULL]
     ids, kept = torch.tensor([[3, 90], [0, 99]]), torch.tensor([[True, False], [True, True]])
     for vocabulary in (100, 320):
-        assert [chosen(Support.listed(ids, kept, vocabulary).kept(i)) for i in (0, 1)] == [{3}, {0, 99}]
+        assert [chosen(Support.from_candidates(ids, kept, vocabulary).dense_mask(i)) for i in (0, 1)] == [
+            {3},
+            {0, 99},
+        ]
     assert len(Support.full(3, 5).take([])) == 0
     with pytest.raises(LoquentError, match="one vocabulary"):
         Support.cat([Support.full(1, 5), Support.full(1, 6)])
@@ -225,7 +229,7 @@ def said(trie):
     found, todo = [], [((), trie.root)]
     while todo:
         prefix, node = todo.pop()
-        following = trie.allowed(node).tolist()
+        following = trie.next_ids(node).tolist()
         found += [prefix] if not following else []
         todo += [((*prefix, token), trie.step(node, token)) for token in following]
     return sorted(found)
@@ -238,9 +242,9 @@ def test_trie_allows_just_the_words():
     node = trie.root
     for letter in "crane":
         node = trie.step(node, ord(letter))
-    assert trie.allowed(node).tolist() == [0, ord("s")]
-    assert trie.allowed(trie.step(trie.root, ord("z"))).size == 0
-    assert trie.allowed(trie.step(trie.step(trie.root, ord("z")), ord("z"))).size == 0
+    assert trie.next_ids(node).tolist() == [0, ord("s")]
+    assert trie.next_ids(trie.step(trie.root, ord("z"))).size == 0
+    assert trie.next_ids(trie.step(trie.step(trie.root, ord("z")), ord("z"))).size == 0
 
 
 def test_trie_follows_what_is_legal_and_is_cached():

@@ -311,8 +311,8 @@ def test_turns_without_a_support_have_the_full_one_beside_those_that_have():
     support = some_support(2)
     turns = told("a"), said("b"), told("c"), drawn([7, 8], support), told("d"), drawn([9])
     batch = token_batch([episode(*turns)], format_of(PLAIN), GUESS, max_length=64)
-    kept = batch.support.kept()
-    assert kept[2:4].equal(support.kept())
+    kept = batch.support.dense_mask()
+    assert kept[2:4].equal(support.dense_mask())
     assert kept[[0, 1, 4]].all()
     assert batch.support.temperature.tolist() == [1.0, 1.0, 0.5, 0.5, 1.0]
     assert not kept[2:4].all()
@@ -410,7 +410,7 @@ def test_rows_are_taken_with_their_support_and_no_wider_than_they_must_be(rows, 
     part = batch.take(chosen)
     assert len(part) == len(chosen)
     assert part.tokens.shape[1] == max((len(rows[i][0]) + 1 for i in chosen), default=0)
-    kept = part.support.kept()
+    kept = part.support.dense_mask()
     # each token's set holds that token alone
     assert kept.nonzero()[:, 1].tolist() == part.tokens[part.is_action].tolist()
     for b, i in enumerate(chosen):
@@ -418,7 +418,7 @@ def test_rows_are_taken_with_their_support_and_no_wider_than_they_must_be(rows, 
             assert getattr(part, name)[b][part.real[b]].equal(getattr(batch, name)[i][batch.real[i]])
         assert part.bootstrap[b] == batch.bootstrap[i]
     twice = batch.take(chosen).take(list(range(len(chosen)))[::-1])
-    assert twice.support.kept().nonzero()[:, 1].tolist() == twice.tokens[twice.is_action].tolist()
+    assert twice.support.dense_mask().nonzero()[:, 1].tolist() == twice.tokens[twice.is_action].tolist()
 
 
 def test_rows_are_taken_by_lists_integers_and_bools():

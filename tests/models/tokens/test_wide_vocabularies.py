@@ -132,7 +132,7 @@ def test_the_first_ranks_are_those_of_the_filter(vocabulary, rounded):
     uniform = torch.from_numpy(random.random(9))
     choice = choose(logits, uniform, top_k=7)
     kept = filter_top_k(logits, 7)
-    assert torch.equal(choice.support.kept(), kept)
+    assert torch.equal(choice.support.dense_mask(), kept)
     expected = whole(logits.masked_fill(~kept, -torch.inf), uniform)[0]
     assert torch.equal(choice.ids, expected)
     policy = logits.gather(1, expected[:, None])[:, 0].double() - logits.logsumexp(1).double()

@@ -8,12 +8,12 @@ import torch
 from transformers import ViltConfig, ViltModel
 
 from helpers import small_encoder
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadModel, BadSetting
 from loquent.models.turns.pictures import patches
 from loquent.models.turns.sentences import Words
 from loquent.models.turns.settings import NetworkSettings
-from loquent.models.turns.vilt import scaled
+from loquent.models.turns.vilt import scaled_size
 from loquent.models.turns.words import UNKNOWN, Pieces, Vocabulary, words
 from loquent.training import recipes
 from loquent.training.trainer import Trainer
@@ -36,7 +36,7 @@ def write_vilt(folder):
         patch_size=2,
         hidden_dropout_prob=0.0,
     )
-    with borrowed(Key(0)):
+    with borrow_generators(Key(0)):
         ViltModel(config).eval().save_pretrained(folder)
     return folder
 
@@ -88,12 +88,12 @@ def test_patches_by_hand():
 def test_images_are_scaled_as_by_the_processor_of_vilt():
     from transformers.models.vilt import image_processing_pil_vilt as processor
 
-    assert scaled(50, 190, 384, 32) == (160, 608)  # lilGym: a patch for each of 5 x 19 cells
+    assert scaled_size(50, 190, 384, 32) == (160, 608)  # lilGym: a patch for each of 5 x 19 cells
     for height, wide in ((50, 190), (190, 50), (100, 380), (480, 640), (33, 33), (7, 1000), (384, 640)):
         right = processor.get_resize_output_image_size(
             np.zeros((3, height, wide)), 384, 639, 32, input_data_format="channels_first"
         )
-        assert scaled(height, wide, 384, 32) == tuple(max(32, edge) for edge in right), (height, wide)
+        assert scaled_size(height, wide, 384, 32) == tuple(max(32, edge) for edge in right), (height, wide)
 
 
 def test_vilt_by_folder(tmp_path):

@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from loquent.core.actions import ActionSet
-from loquent.models.turns.parts import Dense, Path, Tree, drawn, legal_parts, masked, segment_logsumexp
+from loquent.models.turns.parts import (
+    Dense,
+    Path,
+    Tree,
+    draw_entries,
+    legal_parts,
+    masked_log_softmax,
+    segment_logsumexp,
+)
 
 KINDS = (
     (0,),
@@ -106,7 +114,8 @@ def test_a_path_has_the_log_probability_of_the_enumerated_tree(seed):
             numbers = np.array([[*KINDS[choice], *[-1] * (3 - len(KINDS[choice]))]])
             parts = legal_parts(ACTIONS, [legal], numbers, obey=True)
             chosen = tuple(
-                masked(head[row : row + 1], torch.as_tensor(part)) for head, part in zip(heads, parts)
+                masked_log_softmax(head[row : row + 1], torch.as_tensor(part))
+                for head, part in zip(heads, parts)
             )
             path = Path(chosen, torch.as_tensor(numbers)).of_action()
             assert path.item() == pytest.approx(flat[row, choice].item(), abs=1e-12)
@@ -128,7 +137,7 @@ def test_the_entropy_of_paths_is_unbiased_and_so_is_its_gradient():
         numbers = np.array([[*KINDS[choice], *[-1] * (3 - len(KINDS[choice]))]])
         parts = legal_parts(ACTIONS, [legal], numbers, obey=True)
         path = Path(
-            tuple(masked(head, torch.as_tensor(part)) for head, part in zip(heads, parts)),
+            tuple(masked_log_softmax(head, torch.as_tensor(part)) for head, part in zip(heads, parts)),
             torch.as_tensor(numbers),
         )
         weight, own = flat[0, choice].exp().item(), path.entropy()[0]
@@ -144,7 +153,7 @@ def test_the_entropy_of_paths_is_unbiased_and_so_is_its_gradient():
 def test_illegal_actions_have_no_probability_and_no_gradient():
     scores = torch.tensor([[0.0, 50.0, 1.0, -3.0]], requires_grad=True)
     legal = torch.tensor([[True, False, True, True]])
-    dense = Dense(masked(scores, legal))
+    dense = Dense(masked_log_softmax(scores, legal))
     assert dense.logprob.exp()[0, 1].item() == 0
     (dense.entropy().sum() + dense.of(torch.tensor([2])).sum()).backward()
     assert scores.grad[0, 1].item() == 0
@@ -156,7 +165,7 @@ def test_a_draw_inverts_the_cumulated_probabilities():
     logprob = np.log(np.array([[0.25, 0.0, 0.5, 0.25, 0.0]] * 6) + 1e-300)
     logprob[:, [1, 4]] = -np.inf
     uniform = np.array([0.0, 0.2499, 0.25, 0.7499, 0.75, 1 - 1e-17])
-    assert drawn(logprob, uniform).tolist() == [0, 0, 2, 2, 3, 3]
+    assert draw_entries(logprob, uniform).tolist() == [0, 0, 2, 2, 3, 3]
 
 
 def test_a_segment_without_entries_gives_no_nan():

@@ -23,9 +23,9 @@ from helpers.models.small_values import counted, formula, ids_of, plainly, value
 from loquent.errors import BadModel, BadSetting
 from loquent.models.caches import rows
 from loquent.models.decode.sampling import choose
-from loquent.models.score.acted import acting_scores
+from loquent.models.score.action_scores import acting_scores
 from loquent.models.tokens.support import filter_top_k, filter_top_p
-from loquent.models.values.perturb import Perturbation, Shift, added, best_of_kl, kl, perturbed_logprob
+from loquent.models.values.perturb import Perturbation, Shift, best_of_kl, kl, logit_shift, perturbed_logprob
 from loquent.pretrained.forward import choice
 
 MODELS = {"gpt2": gpt2, "gemma": gemma}
@@ -53,22 +53,22 @@ def test_the_perturbed_policy_by_hand():
     # 1/4, 1/2)
     logits, v = torch.tensor([[0.5, 0.25, 0.25]]).log(), torch.tensor([3.0])
     q = torch.tensor([[0.0, math.log(2), math.log(4)]]) + v[:, None]
-    pi = perturbed_logprob(logits, Shift(added(q, v, adv_beta=1.0))).exp()
+    pi = perturbed_logprob(logits, Shift(logit_shift(q, v, adv_beta=1.0))).exp()
     assert torch.allclose(pi, torch.tensor([[0.25, 0.25, 0.5]]))
     # KL to pi_beta: 1/4 log 1/2 + 1/4 log 1 + 1/2 log 2 = 1/4 log 2
     assert float(kl(pi.log(), logits)) == pytest.approx(math.log(2) / 4)
     # clipped at log 2: masses (1/2, 1/2, 1/2)
-    clipped = perturbed_logprob(logits, Shift(added(q, v, adv_beta=1.0, adv_clip=math.log(2)))).exp()
+    clipped = perturbed_logprob(logits, Shift(logit_shift(q, v, adv_beta=1.0, adv_clip=math.log(2)))).exp()
     assert torch.allclose(clipped, torch.full((1, 3), 1 / 3))
     # sign, 3/4: the first is not better than V: masses (1/8, 3/16, 3/16)
-    signed = perturbed_logprob(logits, Shift(added(q, v, adv_beta=0.75, mode="sign"))).exp()
+    signed = perturbed_logprob(logits, Shift(logit_shift(q, v, adv_beta=0.75, mode="sign"))).exp()
     assert torch.allclose(signed, torch.tensor([[0.25, 0.375, 0.375]]))
     # the values alone, and only two tokens kept: (1, 4) / 5
     alone = perturbed_logprob(
-        logits, Shift(added(q, None, adv_beta=1.0), logits=False), torch.tensor([[True, False, True]])
+        logits, Shift(logit_shift(q, None, adv_beta=1.0), logits=False), torch.tensor([[True, False, True]])
     ).exp()
     assert torch.allclose(alone, torch.tensor([[0.2, 0.0, 0.8]]))
-    assert not torch.allclose(pi, perturbed_logprob(logits, Shift(added(q, v, adv_beta=2.0))).exp()), (
+    assert not torch.allclose(pi, perturbed_logprob(logits, Shift(logit_shift(q, v, adv_beta=2.0))).exp()), (
         "it can fail"
     )
 
@@ -84,7 +84,7 @@ def test_temperature_and_filters_before_and_after_by_hand():
     # top-2 of the logits are the tokens 0 and 1, of the perturbed scores (4, 3, 8) the tokens 0 and 2
     kept = [
         choose(logits, torch.zeros(1).double(), top_k=2, shift=Shift(more, after=late))
-        .support.kept()
+        .support.dense_mask()
         .tolist()[0]
         for late in (False, True)
     ]
@@ -92,7 +92,7 @@ def test_temperature_and_filters_before_and_after_by_hand():
     # top-p 0.9: the policy's masses are (.867, .117, .016), those of the perturbed (.018, .007, .976)
     kept = [
         choose(logits, torch.zeros(1).double(), top_p=0.9, shift=Shift(more, after=late))
-        .support.kept()
+        .support.dense_mask()
         .tolist()[0]
         for late in (False, True)
     ]
@@ -127,7 +127,7 @@ def test_what_is_chosen_has_the_probability_it_is_recorded_with(options, late, a
     work = (shift.to(work) if late else work) / options.get("temperature", 1.0)
     kept &= filter_top_k(work, options.get("top_k", 0))
     kept &= filter_top_p(work.masked_fill(~kept, -torch.inf), options.get("top_p", 1.0))
-    assert torch.equal(choice.support.kept(), kept)
+    assert torch.equal(choice.support.dense_mask(), kept)
     wanted = perturbed_logprob(logits, shift, kept, options.get("temperature", 1.0))
     at = choice.ids[:, None]
     assert torch.allclose(choice.drawn_logprob, wanted.gather(1, at)[:, 0], atol=1e-12)
@@ -321,10 +321,10 @@ def test_a_network_that_several_read_is_read_once():
 def test_a_clip_at_0_punishes_and_never_favours():
     random = torch.Generator().manual_seed(0)
     q, v = torch.randn(32, VOCABULARY, generator=random), torch.randn(32, generator=random)
-    more, better = added(q, v, adv_beta=16.0, adv_clip=0.0), q >= v[:, None]
+    more, better = logit_shift(q, v, adv_beta=16.0, adv_clip=0.0), q >= v[:, None]
     assert (more[better] == 0).all()
     assert torch.equal(more[~better], (16.0 * (q - v[:, None]))[~better])
-    assert not (added(q, v, adv_beta=16.0)[better] == 0).all()
+    assert not (logit_shift(q, v, adv_beta=16.0)[better] == 0).all()
 
 
 def test_greedy_without_the_policys_logits_is_the_best_value():
@@ -358,7 +358,7 @@ def test_a_filter_holds_where_values_speak_alone():
         )
         for prompt, answer in zip(prompts, answers, strict=True):
             best = plainly(module, values, prompt)[side].topk(3).indices.sort().values
-            assert torch.equal(answer.tokens.support.kept(0)[0].nonzero()[:, 0], best)
+            assert torch.equal(answer.tokens.support.dense_mask(0)[0].nonzero()[:, 0], best)
 
 
 # ---- greedy and beams (A18)
@@ -510,9 +510,9 @@ def test_bad_settings(options, words):
 
 def test_v_is_asked_for_where_it_matters():
     with pytest.raises(BadSetting, match="needs V"):
-        added(torch.zeros(1, 3), None, adv_beta=1.0, adv_clip=0.0)
+        logit_shift(torch.zeros(1, 3), None, adv_beta=1.0, adv_clip=0.0)
     with pytest.raises(BadSetting, match="needs V"):
-        added(torch.zeros(1, 3), None, adv_beta=0.7, mode="sign")
+        logit_shift(torch.zeros(1, 3), None, adv_beta=0.7, mode="sign")
 
 
 def test_values_of_another_vocabulary_are_refused():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.pretrained.forward import dropping, llama
 from loquent.pretrained.forward.classes import class_logits
 
@@ -20,7 +20,7 @@ SHAPES = {"gpt2": GPT2, **{family.lower(): LLAMA for family in llama.FAMILIES}}
 
 
 def made(shape):
-    with borrowed(Key(0, (shape,))):
+    with borrow_generators(Key(0, (shape,))):
         config = AutoConfig.for_model(
             shape, vocab_size=11, pad_token_id=PAD, eos_token_id=PAD, num_labels=3, **SHAPES[shape]
         )

@@ -5,7 +5,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from loquent import pretrained
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.pretrained.forward import dropout, dropping, gpt2
 
 RATES = {"embd_pdrop": 0.1, "attn_pdrop": 0.3, "resid_pdrop": 0.2}
@@ -14,7 +14,7 @@ TOKENS = torch.tensor([[1, 5, 2, 7, 3, 4], [6, 2, 2, 1, 0, 0]])
 
 def model(**options):
     sizes = {"vocab_size": 11, "n_positions": 16, "n_embd": 16, "n_layer": 3, "n_head": 4}
-    with borrowed(Key(0, ("dropout",))):
+    with borrow_generators(Key(0, ("dropout",))):
         config = GPT2Config(**sizes, **{**RATES, **options}, initializer_range=0.3)
         return GPT2LMHeadModel._from_config(config, attn_implementation="eager").double().train()
 
@@ -41,14 +41,14 @@ def under(masks, module, tokens, monkeypatch):
 
 
 def test_states_and_gradients_are_the_eager_models_under_the_same_masks(monkeypatch):
-    module, masks, own = model(), [], dropout.kept
+    module, masks, own = model(), [], dropout.dropout_mask
 
     def kept(*given):
         mask, factor = own(*given)
         masks.append((mask.clone(), factor))
         return mask, factor
 
-    monkeypatch.setattr(dropout, "kept", kept)
+    monkeypatch.setattr(dropout, "dropout_mask", kept)
     with dropping(Key(1)):
         assert gpt2.serves(module.transformer)
         states = pretrained.hidden(module, TOKENS)
@@ -148,7 +148,7 @@ def test_without_a_stream_the_library_drops():
 def test_masks_have_the_rate_of_the_librarys_layer(rate):
     """Units are independent: 4,000,000 of them, in pairs of neighbours too, within five deviations."""
     with dropping(Key(7, (f"{rate}",))):
-        mask, factor = dropout.kept((1000, 4000), rate, torch.empty(0))
+        mask, factor = dropout.dropout_mask((1000, 4000), rate, torch.empty(0))
     assert set(mask.unique().tolist()) == {0.0, 1.0}
     share, pairs = float(mask.double().mean()), float((mask[:, 1:] * mask[:, :-1]).double().mean())
     keep, count = 1 - rate, mask.numel()

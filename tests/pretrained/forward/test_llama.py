@@ -6,7 +6,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from helpers.models.small_models import END, VOCABULARY, drawn, keys_of, prompts_of
 from loquent import pretrained
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.models.caches import cache, slots
 from loquent.models.caches import rows as choice_of_rows
 from loquent.pretrained import dropping
@@ -55,7 +55,7 @@ def made(name, dtype="float64", **more):
     import transformers
 
     family, options = {**SERVED, **REFUSED}[name]
-    with borrowed(Key(0, (family,))):
+    with borrow_generators(Key(0, (family,))):
         config = getattr(transformers, f"{family}Config")(**{**SIZES, **options, **more})
         module = getattr(transformers, f"{family}ForCausalLM")._from_config(
             config, attn_implementation="sdpa"
@@ -169,7 +169,7 @@ def test_changed_networks_are_left_alone():
 
 @pytest.mark.parametrize("name", ["llama", "qwen 3"])
 def test_dropout_is_the_eager_models_under_the_same_masks(name, monkeypatch):
-    module, masks, own = made(name, attention_dropout=0.3).train(), [], dropout.kept
+    module, masks, own = made(name, attention_dropout=0.3).train(), [], dropout.dropout_mask
     module.set_attn_implementation("eager")
     tokens = tokens_of()
 
@@ -177,7 +177,7 @@ def test_dropout_is_the_eager_models_under_the_same_masks(name, monkeypatch):
         masks.append(own(*given))
         return masks[-1]
 
-    monkeypatch.setattr(dropout, "kept", kept)
+    monkeypatch.setattr(dropout, "dropout_mask", kept)
     with dropping(Key(1)):
         states = pretrained.hidden(module, tokens)
     with dropping(Key(1)):

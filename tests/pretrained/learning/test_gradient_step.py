@@ -55,7 +55,7 @@ def test_a_step_by_hand_does_not_depend_on_the_size_of_a_pass(size):
     assert learn(module, step, means, size=size) == 4.0
     assert module.weight.item() == 0.0
     assert step.steps == 1
-    assert means.logged() == {"policy/loss": 4.0}
+    assert means.log_values() == {"policy/loss": 4.0}
 
 
 def test_a_clipped_step_by_hand():
@@ -71,7 +71,7 @@ def test_a_vetoed_step_changes_and_logs_nothing():
     assert (
         learn(module, step, means, veto=lambda logged: float(logged[0]["policy/loss"].sum()) == 16.0) is None
     )
-    assert (module.weight.item(), step.steps, means.logged()) == (1.0, 0, {})
+    assert (module.weight.item(), step.steps, means.log_values()) == (1.0, 0, {})
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing():

@@ -154,7 +154,7 @@ def test_the_mean_of_nothing_is_not_logged():
     means = Means()
     means.add(none=torch.zeros(0), some=torch.zeros(0))
     means.add(some=torch.tensor([2.0, 4.0]))
-    assert means.logged() == {"some": 3.0}
+    assert means.log_values() == {"some": 3.0}
 
 
 def test_means_weigh_by_entries():
@@ -163,7 +163,7 @@ def test_means_weigh_by_entries():
     means.add(a=torch.tensor([6.0]))
     means.greatest("most", torch.tensor([1.0, 5.0]))
     means.greatest("most", torch.tensor([4.0]))
-    assert means.logged() == {"a": 3.0, "b": 0.5, "most": 5.0}  # not (2 + 6) / 2
+    assert means.log_values() == {"a": 3.0, "b": 0.5, "most": 5.0}  # not (2 + 6) / 2
 
 
 def test_rows_that_a_batch_does_not_read_and_their_moments_stay_as_they_are():

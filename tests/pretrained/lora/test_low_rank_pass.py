@@ -7,9 +7,9 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from helpers.library_dropout import LibraryDropout
 from loquent import pretrained
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.pretrained.forward import dropout, dropping, pass_of
-from loquent.pretrained.lora.low_rank import LowRank, adapted
+from loquent.pretrained.lora.low_rank import LowRank, add_adapters
 
 TOKENS = torch.tensor([[1, 5, 2, 7, 3, 4], [6, 2, 2, 1, 0, 0]])
 COMMON = {"vocab_size": 11, "initializer_range": 0.3}
@@ -23,10 +23,10 @@ SHAPES = {
 
 def trunk(shape, dtype=torch.float64):
     """An adapted trunk whose corrections are not 0."""
-    with borrowed(Key(0, (shape,))):
+    with borrow_generators(Key(0, (shape,))):
         config = AutoConfig.for_model(shape, **COMMON, **SHAPES[shape])
         module = AutoModelForCausalLM.from_config(config, attn_implementation="eager").to(dtype)
-        twin = adapted(module.base_model, 3)
+        twin = add_adapters(module.base_model, 3)
         for part in twin.modules():
             if isinstance(part, LowRank):
                 torch.nn.init.normal_(part.up.weight, std=0.3)
@@ -71,7 +71,7 @@ def test_states_and_gradients_are_the_librarys(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_adapter_inside_an_adapter_has_no_pass_of_ours(shape):
-    assert pass_of(adapted(trunk(shape), 3)) is None
+    assert pass_of(add_adapters(trunk(shape), 3)) is None
     inner = "c_attn" if shape == "gpt2" else "q_proj"
     settings = LoraConfig(r=2, target_modules=rf".*{inner}\.layer", fan_in_fan_out=shape == "gpt2")
     module = get_peft_model(trunk(shape), settings)
@@ -81,7 +81,7 @@ def test_an_adapter_inside_an_adapter_has_no_pass_of_ours(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_with_dropout_they_are_the_librarys_under_the_same_masks(shape, monkeypatch):
-    module, masks, own = trunk(shape).train(), [], dropout.kept
+    module, masks, own = trunk(shape).train(), [], dropout.dropout_mask
 
     def kept(*given):
         mask, factor = own(*given)
@@ -92,7 +92,7 @@ def test_with_dropout_they_are_the_librarys_under_the_same_masks(shape, monkeypa
         mask, factor = masks.pop(0)
         return states * mask * factor
 
-    monkeypatch.setattr(dropout, "kept", kept)
+    monkeypatch.setattr(dropout, "dropout_mask", kept)
     with LibraryDropout() as library, dropping(Key(1)):
         ours = pretrained.hidden(module, TOKENS)
     assert not library.count
@@ -113,10 +113,10 @@ def test_adapters_of_a_higher_precision_than_the_trunk():
 
 def test_adapters_in_adapters_have_no_pass():
     pytest.importorskip("peft")
-    with borrowed(Key(0)):
+    with borrow_generators(Key(0)):
         config = AutoConfig.for_model("gpt2", **COMMON, **SHAPES["gpt2"])
         module = AutoModelForCausalLM.from_config(config)
     lora = {"rank": 2, "alpha": 4.0, "dropout": 0.0, "targets": ("c_attn",), "path": "", "revision": ""}
     pretrained.lora.adapt(module, **lora, key=Key(0))
     assert pass_of(module.base_model.eval()) is not None
-    assert pass_of(adapted(module.base_model, 2).eval()) is None
+    assert pass_of(add_adapters(module.base_model, 2).eval()) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loquent.core.seeding import Key
-from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
+from loquent.tasks.blocks.edits.positions import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.task import Blocks, BlocksOptions
 

@@ -12,7 +12,7 @@ from loquent.errors import LoquentError
 from loquent.tasks.blocks.boards import rules
 from loquent.tasks.blocks.boards.board import BOXES, COLORS, EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP
-from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
+from loquent.tasks.blocks.edits.positions import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 
 TOWERS, GRID, NATIVE = TowerEdits(), GridEdits(), PlacedEdits(1)

@@ -47,7 +47,7 @@ def test_a_right_stop(rules):
     assert rewards(world, steps) == [-0.1, -0.1, -0.1, 1]
     assert sum(rewards(world, steps)) == pytest.approx(0.7)
     assert (steps[-1].ended, flags(world, steps)) == ("right", T)
-    assert world.succeeded("right")
+    assert world.is_success("right")
     assert world.info(steps[-1].state, "right") == {"accuracy": 1.0, "invalid_reason": None, "truth": True}
     assert steps[-1].state.board[0] == (tower_block(0, 0), tower_block(1, 0), tower_block(2, 1))
 
@@ -97,7 +97,7 @@ def test_a_stop_at_the_last_turn(rules):
         assert rewards(world, steps)[-1] == reward
         assert steps[-1].ended == (rule if rules == "paper" else f"{rule} at the limit")
         assert flags(world, steps) == (T if rules == "paper" else (True, True))
-        assert world.succeeded(steps[-1].ended) == (reward == 1)
+        assert world.is_success(steps[-1].ended) == (reward == 1)
         assert world.info(steps[-1].state, steps[-1].ended)["truth"] is True
 
 
@@ -365,7 +365,7 @@ def test_a_program_that_fails_on_a_later_board_ends_the_episode_without_a_value(
         info = world.info(steps[-1].state, "no value")
         assert "unique needs exactly 1" in info.pop("program_error")
         assert info == {"accuracy": 0.0, "invalid_reason": None}
-        assert (world.succeeded("no value"), flags(world, steps)) == (False, T)
+        assert (world.is_success("no value"), flags(world, steps)) == (False, T)
         assert world.finishing(steps[2].state) is None
         assert not world.satisfied(steps[2].state)
         with pytest.raises(ProgramError, match="unique needs exactly 1"):

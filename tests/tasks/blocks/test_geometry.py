@@ -130,8 +130,8 @@ def test_the_snap_of_circles_depends_on_the_place():
 )
 def test_circles_snap_as_in_the_released_code(neighbour, place, size, number, paper, legacy):
     box, item = (Item(*neighbour[:2], 0, 0, neighbour[2]),), Item(*place, 0, 1, size)
-    assert rules.snapped(box, item, number, legacy=False)[:2] == paper
-    assert rules.snapped(box, item, number, legacy=True)[:2] == legacy
+    assert rules.snap_item(box, item, number, legacy=False)[:2] == paper
+    assert rules.snap_item(box, item, number, legacy=True)[:2] == legacy
 
 
 def test_areas_in_a_cell():
@@ -155,7 +155,7 @@ def test_areas_in_a_cell():
 def test_a_snap_follows_the_nearest_item(box, item, number, legacy):
     if rules.misfit(box, item):
         return
-    place = rules.snapped(box, item, number, legacy)
+    place = rules.snap_item(box, item, number, legacy)
     left, kind = 140 * number, kind_of(item.shape, item.size)
     gaps = [
         int(distance(ring(kind, item.x, item.y), ring(kind_of(o.shape, o.size), o.x, o.y))[0]) for o in box

@@ -243,10 +243,10 @@ def test_the_fixed_sequence_is_as_good_as_it_says(horizon):
     assert agent.texts[-1] == "stop"
     rows = task.rows("train")
     episodes = play(task, games(rows), agent, seed=0)
-    share = np.mean([bool(task.succeeded(episode.ended)) for episode in episodes])
+    share = np.mean([bool(task.is_success(episode.ended)) for episode in episodes])
     assert share == pytest.approx(agent.share)
     stopping = play(task, games(rows), Stop(), seed=0)
-    stopped = np.mean([bool(task.succeeded(episode.ended)) for episode in stopping])
+    stopped = np.mean([bool(task.is_success(episode.ended)) for episode in stopping])
     assert share > stopped if horizon > 1 else share == stopped
 
 
@@ -256,7 +256,7 @@ def test_a_fixed_sequence_from_boards_with_items():
     agent = FixedSequence(task)
     rows = task.rows("train")
     share = np.mean(
-        [bool(task.succeeded(episode.ended)) for episode in play(task, games(rows), agent, seed=0)]
+        [bool(task.is_success(episode.ended)) for episode in play(task, games(rows), agent, seed=0)]
     )
     assert share > 0
     assert share == pytest.approx(agent.share)

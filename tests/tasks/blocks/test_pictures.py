@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from helpers.tasks.boxes import BOX
 from helpers.tasks.playing import SA, STOP, A, play, task
 from loquent.core.agent import Answer
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.core.live import Live
 from loquent.report import kit, samples
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.geometry.sprites import covers, sprite
-from loquent.tasks.blocks.nlvr import published
+from loquent.tasks.blocks.nlvr import statement_files
 from loquent.tasks.blocks.nlvr.png import SIGNATURE
 from loquent.tasks.blocks.pictures import episodes, terminal, tiles
 from loquent.tasks.blocks.pictures.png import png
@@ -63,8 +63,8 @@ def test_a_picture_is_that_of_the_other_library(board):
 @pytest.mark.data
 @pytest.mark.parametrize(("appearance", "states"), [("tower", 676), ("scatter", 313)])
 def test_the_pictures_of_all_published_boards_are_those_of_the_other_library(beside, appearance, states):
-    file = published.find(beside / "data/lilgym", appearance, "flipit", "dev")
-    boards = [each.board for each in published.read(file).statements.values()]
+    file = statement_files.find(beside / "data/lilgym", appearance, "flipit", "dev")
+    boards = [each.board for each in statement_files.read(file).statements.values()]
     assert len(boards) == states
     for board in boards:
         reference = drawn(board)
@@ -142,11 +142,11 @@ def test_a_png_file_reads_back():
 def test_a_board_in_a_terminal():
     world = task()
     step = play(world, [A(0, 0), A(0, 1), A(2, 2)], sentence="It is so.")[-1]
-    picture = world.coloured(step.observation)
+    picture = world.render_ansi(step.observation)
     assert picture.startswith("It is so. -> true\n")
     assert [picture.count(color) > 0 for color in (*terminal.UPPER, *terminal.LOWER)] == [True] * 8
     assert picture.count("\u2580") == 3 * 20 * 10
-    assert "\x1b[" not in escaped(picture)
+    assert "\x1b[" not in escape_text(picture)
     lines = [re.findall(r"\x1b\[(\d+)m\x1b\[(\d+)m\u2580", line) for line in picture.splitlines()[1:]]
     halves = [half for line in lines for half in (line[8][0], str(int(line[8][1]) - 10))]
     # from the bottom: four halves of yellow, a gap, four of black, and nothing
@@ -158,7 +158,7 @@ def test_a_board_in_a_terminal():
     assert [line.strip(". ") for line in letters[-4:-2]] == ["kkkk", "kkkk"]
     scattered = task(appearance="scatter")
     step = play(scattered, [SA(0, 0, 0, 1, 0), STOP], target=False)[-1]
-    shown = scattered.coloured(step.observation)
+    shown = scattered.render_ansi(step.observation)
     assert "-> false" in shown
     assert "left: small black circle at 0 0\n" in shown
 

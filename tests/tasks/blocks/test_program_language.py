@@ -15,7 +15,7 @@ import yaml
 from loquent.errors import ProgramBudgetError, ProgramError
 from loquent.tasks.blocks import programs
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
-from loquent.tasks.blocks.nlvr.published import find, read
+from loquent.tasks.blocks.nlvr.statement_files import find, read
 from loquent.tasks.blocks.programs import meter
 from loquent.tasks.blocks.programs.functions import BROKEN
 from loquent.tasks.blocks.programs.program import _compiled, compile_program

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from loquent.errors import BadRow
-from loquent.tasks.blocks.nlvr.published import KNOWN, find, find_all, read
+from loquent.tasks.blocks.nlvr.statement_files import KNOWN, find, find_all, read
 
 MISSING = {134, 1747, 1962, 2107, 2150}  # statements without a program
 

@@ -15,7 +15,7 @@ from loquent.core.seeding import Key
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.blocks import solvable
 from loquent.tasks.blocks.fixed_agent import FixedSequence
-from loquent.tasks.blocks.nlvr import published
+from loquent.tasks.blocks.nlvr import statement_files
 from loquent.tasks.blocks.nlvr.rebuild import rebuild
 from loquent.tasks.blocks.programs.program import compile_program
 
@@ -32,10 +32,10 @@ def test_the_development_sets_are_built_again_from_nlvr(beside, tmp_path):
     assert [each.corrected for each in report.sets] == [(), ("831-1", "862-2")]
     assert report.missing[:3] == ("train.json", "test.json", "hidden.json")
     for each in report.sets:
-        file = published.find(data / "lilgym", each.name.split("_")[0], "flipit", "dev")
+        file = statement_files.find(data / "lilgym", each.name.split("_")[0], "flipit", "dev")
         (tmp_path / f"{each.name}.json").write_text(json.dumps(each.entries))
-        built = published.read(tmp_path / f"{each.name}.json")
-        assert built.statements == published.read(file).statements
+        built = statement_files.read(tmp_path / f"{each.name}.json")
+        assert built.statements == statement_files.read(file).statements
 
 
 @pytest.mark.data
@@ -62,8 +62,8 @@ def test_nlvr_beside_the_statements_from_scratch_is_a_source_of_rows(beside, tmp
     ],
 )
 def test_the_fewest_additions_of_the_development_towers_are_as_measured(beside, step, measured):
-    file = published.find(beside / "data" / "lilgym", "tower", "scratch", "dev")
-    statements = list(published.read(file).statements.values())[::step]
+    file = statement_files.find(beside / "data" / "lilgym", "tower", "scratch", "dev")
+    statements = list(statement_files.read(file).statements.values())[::step]
     found = Counter(solvable.solution(each.program, True, each.board, "tower").edits for each in statements)
     assert found == measured
 
@@ -71,8 +71,8 @@ def test_the_fewest_additions_of_the_development_towers_are_as_measured(beside, 
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_fewest_edits_of_the_development_boards_of_towers_are_as_measured(beside):
-    file = published.find(beside / "data" / "lilgym", "tower", "flipit", "dev")
-    statements = published.read(file).statements.values()
+    file = statement_files.find(beside / "data" / "lilgym", "tower", "flipit", "dev")
+    statements = statement_files.read(file).statements.values()
     edits = [
         solvable.solution(each.program, not each.label, each.board, "tower").edits for each in statements
     ]

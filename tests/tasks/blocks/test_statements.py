@@ -11,7 +11,7 @@ from helpers.tasks import scatter_reading
 from helpers.tasks.tower_reading import COLORS, HEIGHTS, STACKS, read
 from loquent.core.seeding import Key
 from loquent.tasks.blocks.boards.board import board_to_json, tower_block
-from loquent.tasks.blocks.nlvr import published
+from loquent.tasks.blocks.nlvr import statement_files
 from loquent.tasks.blocks.programs.program import compile_program
 from loquent.tasks.blocks.rows import RowOptions, load
 from loquent.tasks.blocks.sources import builtin
@@ -142,9 +142,12 @@ def test_no_board_makes_many_of_the_sentences_about_towers_true():
 @BOTH
 def test_few_sentences_are_also_published(beside, appearance):
     files = [
-        published.find(beside / "data/lilgym", appearance, "scratch", split) for split in ("train", "dev")
+        statement_files.find(beside / "data/lilgym", appearance, "scratch", split)
+        for split in ("train", "dev")
     ]
-    there = {plain(each.sentence) for file in files for each in published.read(file).statements.values()}
+    there = {
+        plain(each.sentence) for file in files for each in statement_files.read(file).statements.values()
+    }
     sentences = [
         row["sentence"] for split in load(RowOptions(appearance=appearance)).values() for row in split
     ]

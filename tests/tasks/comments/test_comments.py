@@ -51,14 +51,14 @@ def judged(task, *texts, key=0):
     ],
 )
 def test_the_label_of_an_answer(text, logprobs, label):
-    assert labels.decided(text, logprobs) == label
+    assert labels.read_label(text, logprobs) == label
 
 
 def test_the_noise_keeps_0_and_2_and_splits_1_evenly():
     draws = np.linspace(0, 1, 1000, endpoint=False)
-    assert {labels.noised(0, u) for u in draws} == {0}
-    assert {labels.noised(2, u) for u in draws} == {2}
-    assert Counter(labels.noised(1, u) for u in draws) == {0: 500, 2: 500}
+    assert {labels.add_noise(0, u) for u in draws} == {0}
+    assert {labels.add_noise(2, u) for u in draws} == {2}
+    assert Counter(labels.add_noise(1, u) for u in draws) == {0: 500, 2: 500}
 
 
 def test_the_noise_of_episodes():

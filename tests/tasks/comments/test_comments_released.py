@@ -14,7 +14,7 @@ import loquent
 from helpers import small_encoder
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.values import Record
 from loquent.errors import BadModel
 from loquent.metrics.judges import folders
@@ -55,7 +55,7 @@ def roberta(tmp_path_factory):
     inner.save_model(str(folder))
     tokenizer = RobertaTokenizerFast.from_pretrained(folder, model_max_length=38)
     tokenizer.save_pretrained(folder)
-    with borrowed(Key(3)):
+    with borrow_generators(Key(3)):
         RobertaModel(
             RobertaConfig(vocab_size=len(tokenizer), initializer_range=0.5, **SIZES)
         ).save_pretrained(folder)
@@ -68,7 +68,7 @@ def written(roberta, folder, change=lambda tensors: None):
     for file in roberta.iterdir():
         if file.name != "model.safetensors":
             (folder / file.name).write_bytes(file.read_bytes())
-    with borrowed(Key(4)):
+    with borrow_generators(Key(4)):
         module = Released(RobertaModel.from_pretrained(roberta)).eval()
         nn.init.normal_(module.layers[2].weight)
     # saved as the released code does, and converted as docs/comments.md says

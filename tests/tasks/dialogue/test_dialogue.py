@@ -67,7 +67,7 @@ def test_a_game_without_progress_has_ten_questions(unsolved, total):
     steps = played(task, 0.6, [("what?", 0.0)] * 10)
     assert sum(rewards(task, steps)) == total
     assert steps[-1].ended == "out of turns"
-    assert task.succeeded(steps[-1].ended) is False
+    assert task.is_success(steps[-1].ended) is False
 
 
 @pytest.mark.parametrize(("answer", "counts"), [("no", True), (" no", False), ("yes ", False), ("Yes", True)])
@@ -166,7 +166,7 @@ def test_splits_differ_in_content_and_every_caption_is_understood():
     scenes = [builtin.scene_of(row.fields) for rows in builtin.splits().values() for row in rows]
     assert len(scenes) == len(set(scenes)) == 9000
     for row in builtin.splits()["test"]:
-        subject, number, value = questions.captions()[questions.normalised(row["caption"])]
+        subject, number, value = questions.captions()[questions.normalise(row["caption"])]
         assert (subject, value) == (row["subject"], row["values"][number])
 
 
@@ -211,7 +211,7 @@ def test_the_guesser_knows_the_image_when_all_is_answered():
         if meaning.value is None
     ]
     np.testing.assert_allclose(judge.guess(row["caption"], rounds), features_of(scene))
-    assert judge.measured(row["caption"], rounds, task.image(row.fields)) == 1 - 1 / 4001
+    assert judge.measure(row["caption"], rounds, task.image(row.fields)) == 1 - 1 / 4001
     before = [judge.guess(row["caption"], rounds[:n]) for n in range(6)]
     errors = [((guess - features_of(scene)) ** 2).sum() for guess in before]
     assert errors == sorted(errors, reverse=True)
@@ -310,7 +310,7 @@ def test_a_distance_is_no_percentile():
         [game] = play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
         assert game.total(task.spec.rewards) > 0
     step = task.act(task.start(task.rows("test")[0], Key(0)), "-1.25")
-    assert "measure -1.25, 10 questions left" in task.coloured(step.observation)
+    assert "measure -1.25, 10 questions left" in task.render_ansi(step.observation)
 
 
 def test_agents_of_other_tasks_are_refused():
@@ -348,7 +348,7 @@ def test_the_histogram_of_yes_and_no():
     assert counts.sum() == 40
     assert counts[:2].sum() < 20, "a casual questioner hears yes or no more often than not"
     assert histogram.histogram(careful).tolist() == [40, *[0] * 9]
-    assert histogram.drawn(np.array([2, 0, 1])).splitlines()[0].endswith("2 " + "#" * 40)
+    assert histogram.draw_histogram(np.array([2, 0, 1])).splitlines()[0].endswith("2 " + "#" * 40)
     with pytest.raises(BadSetting, match="0 episodes with a question"):
         histogram.histogram([])
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 def dialogues():
     task = loquent.task("dialogue", percentile=1.0)
     asker = make({"kind": "dialogue/casual", "yes_no": 0.0, "off_topic": 0.0}, task)
-    return task, training.played(task, play(task, games(task.rows("train")[:100]), asker, seed=0))
+    return task, training.played_dialogues(task, play(task, games(task.rows("train")[:100]), asker, seed=0))
 
 
 def test_a_trained_answerer_and_a_trained_judge_play(dialogues, tmp_path):
@@ -71,10 +71,10 @@ def test_only_the_splits_that_exist_are_needed(dialogues, tmp_path):
         dialogues[0], games(dialogues[0].rows("train")[:1]), make("dialogue/casual", dialogues[0]), seed=0
     )
     row = task.rows("train")[0]
-    [(fields, _)] = training.played(task, [replace(episode, row=row.id)])
+    [(fields, _)] = training.played_dialogues(task, [replace(episode, row=row.id)])
     assert fields == row.fields
     with pytest.raises(BadSetting, match="on the row 'other-1', which dialogue"):
-        training.played(task, [replace(episode, row="other-1")])
+        training.played_dialogues(task, [replace(episode, row="other-1")])
 
 
 def test_long_texts_are_not_remembered():

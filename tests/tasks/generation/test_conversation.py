@@ -116,7 +116,7 @@ def test_a_row_is_the_script_of_its_user(tmp_path, turns, answers, ended):
 
 
 def test_all_answers_of_a_row_are_learned_from(tmp_path):
-    from loquent.agents.scripted import Expert
+    from loquent.agents.baselines import Expert
 
     task = task_of(tmp_path, turns=9)
     (found,) = play(task, games(task.rows("train")[:1]), Expert(task), seed=0)
@@ -200,7 +200,7 @@ def test_nothing_that_a_user_s_server_says_ends_a_run(reply, text, ended):
     assert outcomes.learnable([found], weights) == ([] if failed else [found])
     columns = outcomes.columns([found], task.spec, weights)
     assert len(columns["return"]) == len(columns["reward/right"]) == (0 if failed else 1)
-    assert outcomes.unjudged([found], task.spec.failures) == {"unjudged/no reply": float(failed)}
+    assert outcomes.count_unjudged([found], task.spec.failures) == {"unjudged/no reply": float(failed)}
     assert episode.from_json(json.loads(json.dumps(episode.to_json(found)))) == found
 
 

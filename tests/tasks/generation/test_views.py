@@ -53,7 +53,7 @@ def test_bytes_give_the_text_back(text):
 
 def test_why_an_answer_is_over():
     view = TokenView(answer_length=2)
-    assert [view.stopped(drawn) for drawn in ([], [1], [END], [1, END], [1, 2])] == [
+    assert [view.stop_reason(drawn) for drawn in ([], [1], [END], [1, END], [1, 2])] == [
         None,
         None,
         "end",

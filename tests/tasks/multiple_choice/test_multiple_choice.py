@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.bench.conformance.check import check
 from loquent.core.rollout.loop import Game, play
 from loquent.core.seeding import Key

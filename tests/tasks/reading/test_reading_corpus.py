@@ -19,7 +19,7 @@ from loquent.core.settings import Remark
 from loquent.errors import BadRow, BadSetting, UnknownName
 from loquent.tasks.reading.corpus import squad
 from loquent.tasks.reading.corpus.documents import document
-from loquent.tasks.reading.corpus.tokens import imrc, lowered, tokens, whole
+from loquent.tasks.reading.corpus.tokens import imrc, lower_tokens, tokens, whole
 from loquent.tasks.reading.search.backends import exact
 from loquent.tasks.reading.search.similar import similar
 
@@ -75,7 +75,7 @@ def test_i_8_no_sentence_is_an_error(text):
     ],
 )
 def test_tokens(text, words):
-    assert " ".join(lowered(text)) == words
+    assert " ".join(lower_tokens(text)) == words
 
 
 @given(st.text(max_size=60))
@@ -107,7 +107,7 @@ def test_documents_are_interned_values():
     assert pickle.loads(pickle.dumps(first)) == first
     assert (first.index["two"], first.index["three"]) == ((0, 2), (1,))
     assert (first.sentences, first.first_equal) == (("one two", "three four", "one two ."), (0, 1, 2))
-    assert first.shown == ("One two", "Three four", "One two.")
+    assert first.sentence_texts == ("One two", "Three four", "One two.")
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_real_squad(beside):
     assert abs(len(rows["validation"]) / 3621 - 5158 / 87599) < 0.01
     games = [world.game(row) for row in rows["train"]]
     reachable = [
-        any(needle in f" {text} " for text in game.document.normalised for needle in game.needles)
+        any(needle in f" {text} " for text in game.document.answer_words for needle in game.needles)
         for game in games
     ]
     assert sum(reachable) / len(games) > 0.99

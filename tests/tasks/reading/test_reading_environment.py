@@ -9,7 +9,7 @@ import loquent
 from helpers.tasks import harvard
 from loquent import Key
 from loquent.adapters.gymnasium import Environment
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.core.actions import ActionSet
 from loquent.core.rollout.loop import games, play
 from loquent.data.features import view

@@ -56,7 +56,7 @@ def test_a_hint(monkeypatch, capsys):
 def test_a_coloured_picture_marks_the_words_of_the_question():
     world = harvard.task()
     [after] = harvard.play(world, harvard.start(world), "ctrl+f 2011")
-    picture = world.coloured(after.observation)
+    picture = world.render_ansi(after.observation)
     assert picture.splitlines()[0] == "\x1b[1mwhat was the harvard endowment total in 2011 ?\x1b[0m"
     assert "\x1b[1;33m2011\x1b[0m , it had" in picture
     assert [line[0] for line in picture.splitlines()[1:]] == [" ", ">"]

@@ -4,7 +4,7 @@ import pytest
 
 import loquent
 from helpers.tasks.harvard import task
-from loquent.agents.scripted import Random as AnyLegal
+from loquent.agents.baselines import Random as AnyLegal
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.task import Row
@@ -119,7 +119,7 @@ def test_only_the_answer_s_sentence_has_the_person_and_the_thing():
     for row in (*world.rows("train"), *world.rows("validation"), *world.rows("test")):
         game = world.game(row)
         assert len(game.document.ranges) == 25
-        answer = [i for i, text in enumerate(game.document.normalised) if game.needles[0] in f" {text} "]
+        answer = [i for i, text in enumerate(game.document.answer_words) if game.needles[0] in f" {text} "]
         assert len(answer) == 1
         own = set(game.document.sentences[answer[0]].split()) & set(game.queries)
         assert sum(own <= set(sentence.split()) for sentence in game.document.sentences) == 1

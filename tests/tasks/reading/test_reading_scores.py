@@ -11,7 +11,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.tasks.reading import games
-from loquent.tasks.reading.corpus.tokens import lowered
+from loquent.tasks.reading.corpus.tokens import lower_tokens
 from loquent.tasks.reading.measures import better_when_larger, summary
 from loquent.tasks.reading.scores import exact_match, f1, holds, needles, spans
 from loquent.training.evaluate import evaluate_agent
@@ -72,8 +72,8 @@ def test_where_the_answers_stand(golds, memory, found):
     st.lists(st.text("ab .,", max_size=8), max_size=3), st.lists(st.text("ab .,", max_size=12), max_size=3)
 )
 def test_answers_stand_where_the_memory_is_sufficient(golds, memory):
-    texts = [" ".join(lowered(sentence)) for sentence in memory]
-    found = spans(needles((" ".join(lowered(gold)) for gold in golds), "token"), texts)
+    texts = [" ".join(lower_tokens(sentence)) for sentence in memory]
+    found = spans(needles((" ".join(lower_tokens(gold)) for gold in golds), "token"), texts)
     assert bool(found) == holds(golds, memory)
 
 

@@ -13,7 +13,7 @@ from loquent.tasks.wordle import views
 from loquent.tasks.wordle.experts import StartWord
 from loquent.tasks.wordle.rules import Uniform
 from loquent.tasks.wordle.task import Wordle
-from loquent.tasks.wordle.terminal import coloured
+from loquent.tasks.wordle.terminal import render_ansi
 
 
 def test_the_picture_by_hand():
@@ -32,7 +32,7 @@ def test_the_picture_by_hand():
 def test_colours_by_hand():
     # crane against steel: e elsewhere, the rest nowhere; speed: s and third e in place, p and d nowhere, the
     # fourth e elsewhere
-    shown = coloured((("crane", "bbbby"), ("speed", "gbgyb")), 4).splitlines()
+    shown = render_ansi((("crane", "bbbby"), ("speed", "gbgyb")), 4).splitlines()
     green, yellow, grey = (
         "\x1b[1;30;42m {} \x1b[0m",
         "\x1b[1;30;43m {} \x1b[0m",
@@ -72,8 +72,8 @@ def test_a_person_plays_with_colours_and_hints(monkeypatch):
     assert said[-1] == "steel"
     assert f"hint: {said[1]}\n" in shown
     assert "not five letters a-z: 'abc'; once more" in shown
-    assert coloured((("crane", "bbbby"),), 5) in shown
-    assert coloured(played.turns[-1].observation.fields["board"], 6 - len(said)) in shown
+    assert render_ansi((("crane", "bbbby"),), 5) in shown
+    assert render_ansi(played.turns[-1].observation.fields["board"], 6 - len(said)) in shown
     assert "bbbby" not in shown
     assert shown.count("of 738 actions") == 1
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from loquent.core import logged
+from loquent.core import log_keys
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.core.task import TaskSpec
 from loquent.core.values import Record
@@ -121,4 +121,4 @@ def test_a_reward_that_no_episode_earned_is_logged_as_0():
 
 
 def logged_unknown(found):
-    return [key for key in found if logged.definition(key, logged.LOGGED) is None]
+    return [key for key in found if log_keys.definition(key, log_keys.LOGGED) is None]

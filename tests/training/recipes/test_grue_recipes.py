@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from loquent.bench.evidence import played
+from loquent.bench.evidence import episode_scores
 from loquent.core.settings import Remark
 from loquent.core.values import Record
 from loquent.files.run_folder import RunFolder
@@ -113,7 +113,7 @@ def _run(name, folder, *settings):
 
 def _rewards(run):
     """The reward of each episode of the last evaluation."""
-    return played.read(RunFolder(run.folder), run.recipe, run.evaluation).columns["return"]
+    return episode_scores.read(RunFolder(run.folder), run.recipe, run.evaluation).columns["return"]
 
 
 def _moved(before, after):

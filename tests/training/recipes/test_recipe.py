@@ -131,7 +131,7 @@ def test_an_unknown_recipe_or_kind_is_named(tmp_path):
 @pytest.mark.parametrize("name", recipes.names())
 def test_what_is_written_out_loads_as_the_same_recipe(name, tmp_path):
     first = recipes.load(name)
-    path = written(tmp_path, yaml.safe_dump(first.resolved(), sort_keys=False))
+    path = written(tmp_path, yaml.safe_dump(first.resolve(), sort_keys=False))
     again = recipes.load(path)
     assert again == first
     assert again.fingerprint == first.fingerprint
@@ -324,7 +324,7 @@ def test_a_task_of_ones_own_is_named_by_its_path(tmp_path):
         )
     )
     assert one.options.limit == 20
-    assert recipes.load(written(tmp_path, yaml.safe_dump(one.resolved()))) == one
+    assert recipes.load(written(tmp_path, yaml.safe_dump(one.resolve()))) == one
     with pytest.raises(BadSetting, match=r"mine\.yaml:1: .*no module 'nowhere'"):
         recipes.load(written(tmp_path, "task: {kind: 'nowhere:Mine'}"))
 
@@ -480,8 +480,8 @@ def test_what_has_no_effect_is_neither_written_out_nor_part_of_the_fingerprint(t
     with pytest.warns(Remark):
         asked = recipes.load("reviews_ppo", ["model.layers=3"])
     assert asked == recipes.load("reviews_ppo")
-    assert asked.resolved()["model"].keys().isdisjoint(MADE_BY)
-    assert MADE_BY.keys() <= recipes.load("reviews_base").resolved()["model"].keys()
+    assert asked.resolve()["model"].keys().isdisjoint(MADE_BY)
+    assert MADE_BY.keys() <= recipes.load("reviews_base").resolve()["model"].keys()
     assert remarks(written(tmp_path, asked.yaml())) == []
     assert (
         recipes.load("reviews_base", ["model.layers=3"]).fingerprint
@@ -543,7 +543,7 @@ def test_a_section_that_is_wrong_by_itself_is_blamed_on_its_line(tmp_path):
 def test_any_text_survives_being_written_out(text):
     one = recipes.load("wordle_clone").replace()
     one = dataclasses.replace(one, name=text, model=dataclasses.replace(one.model, reference=text))
-    assert parse(one.yaml(), "f").bare() == one.resolved()
+    assert parse(one.yaml(), "f").bare() == one.resolve()
 
 
 @pytest.mark.parametrize(

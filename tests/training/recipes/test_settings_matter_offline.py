@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.core import episode, registry
 from loquent.core.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle

@@ -38,7 +38,7 @@ class Drawn:
     """N transitions of n_i steps each; `now` and `following` are for `Store.batch`.
 
     returns: f32[N], Σ_{i<n} γ^i r_i; discount: f32[N], γ^n; alive: bool[N], whether `following` has a value.
-    place: i64[N], for `Replay.learned`; weight: f32[N], the weights of importance sampling.
+    place: i64[N], for `Replay.note_errors`; weight: f32[N], the weights of importance sampling.
     """
 
     now: Arrays
@@ -69,7 +69,7 @@ class Ring:
         return self.size if self.full else self.next
 
     @property
-    def used(self) -> list[Arrays]:
+    def observation_arrays(self) -> list[Arrays]:
         """The arrays of the observations of all transitions, as views."""
         return [{name: array[: len(self)] for name, array in side.items()} for side in self._sides]
 
@@ -132,7 +132,8 @@ class Ring:
     def state_dict(self) -> dict[str, Any]:
         """The filled part, and where the next transition is written."""
         now, following = (
-            {name: torch.from_numpy(array.copy()) for name, array in side.items()} for side in self.used
+            {name: torch.from_numpy(array.copy()) for name, array in side.items()}
+            for side in self.observation_arrays
         )
         return {
             "next": self.next,
@@ -163,7 +164,7 @@ class Ring:
             raise BadCheckpoint(
                 "the replay has transitions and no game is running; use an undamaged checkpoint"
             )
-        for arrays in self.used if self.now else ():
+        for arrays in self.observation_arrays if self.now else ():
             self.store.check(arrays)
 
     @property
@@ -208,7 +209,7 @@ class Replay:
         rng = key.generator()
         return self._drawn(0, rng.integers(len(self.rings[0]), size=count), rng)
 
-    def learned(self, drawn: Drawn, errors: NDArray[np.float64]) -> None:
+    def note_errors(self, drawn: Drawn, errors: NDArray[np.float64]) -> None:
         """Note the errors of drawn transitions; they have no effect here."""
 
     def state_dict(self) -> dict[str, Any]:
@@ -228,7 +229,7 @@ class Replay:
         before = ring.next
         places = ring.add(steps[-ring.size :])
         if ring.next <= before:
-            self.store.tidy([side for each in self.rings for side in each.used if side])
+            self.store.tidy([side for each in self.rings for side in each.observation_arrays if side])
         return places
 
     def _drawn(
@@ -266,7 +267,7 @@ class Queues(Replay):
             for i, (size, share) in enumerate(zip(sizes, (first, count - first), strict=True))
             if share
         ]
-        return concatenated(parts)
+        return concatenate(parts)
 
 
 class Prioritized(Replay):
@@ -298,7 +299,7 @@ class Prioritized(Replay):
         weight = (len(self) * chance) ** -self.beta
         return self._drawn(0, places, rng, (weight / weight.max()).astype(np.float32))
 
-    def learned(self, drawn: Drawn, errors: NDArray[np.float64]) -> None:
+    def note_errors(self, drawn: Drawn, errors: NDArray[np.float64]) -> None:
         """Set the priorities of drawn transitions by their errors δ."""
         weights = (np.abs(errors) + SMALLEST) ** self.alpha
         self.greatest = max(self.greatest, float(weights.max()))
@@ -318,7 +319,7 @@ class Prioritized(Replay):
         self.tree.put(np.arange(len(weights)), weights)
 
 
-def concatenated(parts: Sequence[Drawn]) -> Drawn:
+def concatenate(parts: Sequence[Drawn]) -> Drawn:
     """Several draws as one; their places mean nothing any more."""
     columns: dict[str, Any] = {}
     for field in fields(Drawn):

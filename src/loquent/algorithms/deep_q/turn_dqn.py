@@ -111,7 +111,7 @@ class TurnDQN(Playing):
             new = table.take()
             for episode in new:
                 self.replay.add(steps_of(episode, self.actor.actions, table.weights))
-                known = self.actor.known(episode, rows[episode.row], table.weights)
+                known = self.actor.known_endings(episode, rows[episode.row], table.weights)
                 if known:
                     self.replay.add([Step(now, a, reward, now, ENDED) for now, a, reward in known])
             self.auxiliary.collect(new, rows)
@@ -123,8 +123,8 @@ class TurnDQN(Playing):
                     self._learn(means)
         return episodes, {
             **dict.fromkeys(PER_STEP, math.nan),
-            **self.auxiliary.logged(),
-            **means.logged(),
+            **self.auxiliary.log_values(),
+            **means.log_values(),
             "dqn/actions": float(self.rounds * config.games),
             "dqn/exploration": self.exploration,
             "dqn/replay": float(len(self.replay)),
@@ -154,7 +154,7 @@ class TurnDQN(Playing):
         arrays = self.actor.inputs(self.table.observations[0])
         return sum(array.size for array in arrays.values())
 
-    def kept(self) -> dict[str, int]:
+    def buffer_bytes(self) -> dict[str, int]:
         """The bytes of the full replays."""
         assert self.table is not None
         packed = self.store.pack(self.table.observations[0])
@@ -163,7 +163,7 @@ class TurnDQN(Playing):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that affects later updates: optimizer, target network, replays, counters and games."""
-        state: dict[str, Any] = {"fits": self.actor.described}
+        state: dict[str, Any] = {"fits": self.actor.signature}
         if self.table is not None:
             state |= {
                 **self.gradient.state_dict(),
@@ -239,7 +239,7 @@ class TurnDQN(Playing):
 
         norm = self.gradient.learn(drawn, loss, means, divisor=len(target))
         means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
-        self.replay.learned(drawn, errors[0].double().cpu().numpy())
+        self.replay.note_errors(drawn, errors[0].double().cpu().numpy())
         self.learned += 1
         self.auxiliary.learn(self.gradient, means)
         if self.finished // config.target_every > self.copied:

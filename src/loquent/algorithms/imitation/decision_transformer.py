@@ -19,11 +19,11 @@ from loquent.algorithms.imitation import cloning
 from loquent.algorithms.imitation.cloning import LOGGED, Cloning
 from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.core.agent import Answer, Question
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.settings import setting
 from loquent.errors import LoquentError
 from loquent.models.actor import Actor
-from loquent.models.conditioning import Conditioning, conditioned
+from loquent.models.conditioning import Conditioning, shift_embeddings
 from loquent.models.engine import refuse
 from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.learning.optimization import Parameters, trainable
@@ -49,7 +49,7 @@ class DecisionTransformer(Cloning):
     name = "decision_transformer"
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        with borrowed(key.child("conditioning")):
+        with borrow_generators(key.child("conditioning")):
             model.conditioning = Conditioning(model.policy)
         super().__init__(config, model, key=key)
 
@@ -78,7 +78,7 @@ class DecisionTransformer(Cloning):
             raise LoquentError(
                 "the batch has no returns: it has not been prepared; call prepare(batch) first"
             )
-        with conditioned(model.policy, _conditioning(model)(batch.target[:, 0].to(model.device))):
+        with shift_embeddings(model.policy, _conditioning(model)(batch.target[:, 0].to(model.device))):
             return super()._nll(model, batch)
 
 
@@ -103,7 +103,7 @@ class ConditionedAgent(LanguageModelAgent):
             shift = self.conditioning(
                 torch.tensor([self.target_return], dtype=torch.float64, device=self.module.device)
             )
-        with conditioned(self.module, shift):
+        with shift_embeddings(self.module, shift):
             return super().answer(asked)
 
 

@@ -101,7 +101,7 @@ class Supervised(Stepping, BatchAlgorithm):
             "gradient/steps": float(self.gradient.steps - before),
             "learning_rate": self.gradient.rate,
         }
-        return {**means.logged(), "supervised/tokens": float(batch.is_action.sum()), **progress}
+        return {**means.log_values(), "supervised/tokens": float(batch.is_action.sum()), **progress}
 
     def prepare_held_out(self, batch: TokenBatch) -> TokenBatch:
         """`prepare` for held-out episodes, all of which are kept; pure."""

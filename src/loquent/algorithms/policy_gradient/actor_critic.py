@@ -87,7 +87,7 @@ class ActorCriticConfig(OnPolicyConfig):
             )
 
 
-def penalised(batch: TokenBatch, beta: float) -> Float[Tensor, "B T"]:
+def penalise_rewards(batch: TokenBatch, beta: float) -> Float[Tensor, "B T"]:
     """The penalised reward r - β (log policy - log reference) on every action token, 0 elsewhere.
 
     It is 2210.01241 eq. 1 with the sign corrected.
@@ -124,7 +124,7 @@ class ActorCritic(OnPolicy):
         at = positions(batch)
         reward, value, turn = (
             x.gather(1, at.action)
-            for x in (penalised(batch, self.controller.coefficient), batch.value, batch.turn)
+            for x in (penalise_rewards(batch, self.controller.coefficient), batch.value, batch.turn)
         )
         factor = discounts(turn, at.real, self.config.gamma, self.config.discount).to(reward)
         estimate = gae(reward, value, at.real, at.alive, batch.bootstrap, factor, self.config.lam)
@@ -135,12 +135,12 @@ class ActorCritic(OnPolicy):
             columns.append(column)
         return replace(batch, advantage=columns[0], target=columns[1])
 
-    def centred(self, minibatch: TokenBatch) -> TokenBatch:
+    def centre_advantages(self, minibatch: TokenBatch) -> TokenBatch:
         """The minibatch, with advantages centred and scaled within it if the settings say so."""
         if not self.config.normalize_advantages:
             return minibatch
         advantage, chosen = torch.zeros_like(minibatch.reward), minibatch.is_action
-        advantage[chosen] = losses.normalised(of(minibatch.advantage, chosen))
+        advantage[chosen] = losses.normalise(of(minibatch.advantage, chosen))
         return replace(minibatch, advantage=advantage)
 
     def after_update(self, model: Actor) -> dict[str, float]:

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.compared import (
+from loquent.algorithms.policy_gradient.episode_groups import (
     ComparedAnswers,
     ComparedConfig,
     Episodes,
@@ -126,12 +126,12 @@ class GRPO(ComparedAnswers):
         """Â_i of 2402.03300 sec. 4.1.2."""
         return groups.relative(returns, group, self.config.deviation)
 
-    def learned(self, batch: TokenBatch, episodes: Episodes) -> Int64[Tensor, " L"]:
+    def episodes_to_learn(self, batch: TokenBatch, episodes: Episodes) -> Int64[Tensor, " L"]:
         """The episodes whose row has different returns; all without `drop_equal`."""
         if not self.config.drop_equal:
-            return super().learned(batch, episodes)
+            return super().episodes_to_learn(batch, episodes)
         rewards = episodes.sums(torch.where(batch.is_action, batch.reward, 0.0))
-        return groups.varied(rewards, episodes.group).nonzero().flatten()
+        return groups.returns_differ(rewards, episodes.group).nonzero().flatten()
 
     def divisor(self, minibatch: TokenBatch) -> float:
         """The answers G, the tokens, or the answers x `max_new_tokens`."""

@@ -117,7 +117,7 @@ class OnPolicy(Stepping, BatchAlgorithm):
         logs = {**self.summary(batch), **age}
         return {
             **dict.fromkeys(self.per_step, math.nan),
-            **means.logged(),
+            **means.log_values(),
             "gradient/steps": float(steps),
             **logs,
         }
@@ -137,7 +137,7 @@ class OnPolicy(Stepping, BatchAlgorithm):
         """The rows of each gradient step, of `rows`, which have an action token."""
         yield from self.schedule(rows)
 
-    def centred(self, minibatch: TokenBatch) -> TokenBatch:
+    def centre_advantages(self, minibatch: TokenBatch) -> TokenBatch:
         """The minibatch as its gradient step uses it; unchanged here."""
         return minibatch
 
@@ -189,7 +189,7 @@ class OnPolicy(Stepping, BatchAlgorithm):
             return not self.accepts(parallel.sum_all(diverged))
 
         return self.gradient.learn(
-            self.centred(minibatch),
+            self.centre_advantages(minibatch),
             loss,
             means,
             passes=lambda own: (own.take(rows).to(model.device) for rows in self.micro_batches(own)),

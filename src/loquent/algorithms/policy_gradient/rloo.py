@@ -16,7 +16,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.compared import ComparedAnswers, ComparedConfig, episodes_of
+from loquent.algorithms.policy_gradient.episode_groups import ComparedAnswers, ComparedConfig, episodes_of
 from loquent.algorithms.policy_gradient.on_policy import of
 from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import groups, kl, losses

@@ -142,14 +142,14 @@ class TRPO(ActorCritic):
         """One step of the policy on the whole batch, and the epochs of the critic."""
         rows = acting_rows(batch)
         model.eval()  # no dropout, so that the ratio is 1 for an unchanged policy
-        logs = self._step(model, self.centred(batch))
+        logs = self._step(model, self.centre_advantages(batch))
         means, steps = Means(), 0
         for chosen in self._schedule_of_critic(rows):
             self._critic_step(model, batch.take(chosen), means)
             steps += 1
         logs |= age_of(batch, self.updates)
         self.updates += 1
-        return {**logs, **means.logged(), "gradient/steps": float(steps), **self.summary(batch)}
+        return {**logs, **means.log_values(), "gradient/steps": float(steps), **self.summary(batch)}
 
     def loss(self, model: Actor, batch: TokenBatch) -> dict[str, Float[Tensor, " N"]]:
         """The policy's loss as "total", and the logged values: a number for each action token."""
@@ -212,7 +212,7 @@ class TRPO(ActorCritic):
         if self._exact is not None:
             self._exact = start + share * step
         return {
-            **means.logged(),
+            **means.log_values(),
             "gradient/norm": norm,
             "trust/kl": taken,
             "trust/improvement": improvement,

@@ -30,8 +30,8 @@ from loquent.core.task import Row, Task
 from loquent.core.values import Record
 from loquent.files import saved_state
 from loquent.models.turns.building import build
-from loquent.models.turns.scored import ScoredTurns, logprob_of, policy_of
 from loquent.models.turns.settings import PolicySettings
+from loquent.models.turns.turn_scores import ScoredTurns, logprob_of, policy_of
 from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss
 from loquent.pretrained.learning.optimization import Means, minibatches, trainable
 from loquent.pretrained.learning.turn_network import Head, TurnNetwork
@@ -174,7 +174,7 @@ class TurnPPO(TurnAlgorithm):
         model.warm()
         return StopForcing(agent, model.task) if self.config.stop_forcing else agent
 
-    def collected(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
+    def read_episodes(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
         """Let the network read what it learns besides its choices."""
         self.auxiliary.collect(episodes, rows)
 
@@ -182,7 +182,7 @@ class TurnPPO(TurnAlgorithm):
         """The scored turns with advantages and value targets; pure."""
         advantage, target = advantages(batch, self.config.gamma, self.config.lam)
         if self.config.normalize_advantages == "batch":
-            advantage = losses.normalised(advantage)
+            advantage = losses.normalise(advantage)
         return replace(batch, advantage=advantage, target=target)
 
     def update(self, model: TurnNetwork, batch: ScoredTurns) -> dict[str, float]:
@@ -200,8 +200,8 @@ class TurnPPO(TurnAlgorithm):
         explained = losses.explained_variance(batch.value.double(), batch.target.double())
         return {
             **dict.fromkeys(PER_STEP, math.nan),
-            **self.auxiliary.logged(),
-            **means.logged(),
+            **self.auxiliary.log_values(),
+            **means.log_values(),
             "critic/explained_variance": math.nan if explained is None else explained,
             "gradient/steps": float(steps),
             "learning_rate": self.gradient.rate,
@@ -232,7 +232,7 @@ class TurnPPO(TurnAlgorithm):
     def state_dict(self) -> dict[str, Any]:
         """The optimizer by the names of its parameters, the counter, and what the network fits."""
         return {
-            "fits": self.actor.described,
+            "fits": self.actor.signature,
             **self.gradient.state_dict(),
             "auxiliary": self.auxiliary.state_dict(),
             "updates": self.updates,
@@ -266,7 +266,7 @@ class TurnPPO(TurnAlgorithm):
         """One gradient step on a minibatch; its norm, or None if kl_old exceeds `stop_kl`."""
         if self.config.normalize_advantages == "minibatch":
             assert minibatch.advantage is not None
-            minibatch = replace(minibatch, advantage=losses.normalised(minibatch.advantage))
+            minibatch = replace(minibatch, advantage=losses.normalise(minibatch.advantage))
 
         def loss(part: ScoredTurns) -> Loss:
             logged = self.loss(model, part)

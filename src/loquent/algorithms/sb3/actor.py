@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from loquent.algorithms.sb3.settings import Shared, arguments
 from loquent.core import registry
 from loquent.core.actions import Slots
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Observation, Task
 from loquent.core.values import digest
 from loquent.data import features
@@ -34,7 +34,7 @@ class TurnActor:
     model: Any  # a stable_baselines3 BaseAlgorithm
     games: Any  # adapters.sb3.Games
     view: Any
-    described: Mapping[str, Any]  # compared with a saved network: kind, ordered actions, view
+    signature: Mapping[str, Any]  # compared with a saved network: kind, ordered actions, view
 
     @property
     def device(self) -> torch.device:
@@ -46,8 +46,8 @@ class TurnActor:
         """None: it has no language model."""
 
     def save(self, folder: Path) -> None:
-        """Write `model.safetensors`, and `config.json` with `described`."""
-        save_network(self.model.policy, self.described, folder)
+        """Write `model.safetensors`, and `config.json` with `signature`."""
+        save_network(self.model.policy, self.signature, folder)
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The tensors of the network and its target network."""
@@ -92,7 +92,7 @@ def build(kind: str, library: type, policy: str, config: Shared, task: Task, key
         "net_arch": list(config.network),
         "activation_fn": {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU}[config.activation],
     }
-    with borrowed(key.child("network")):
+    with borrow_generators(key.child("network")):
         model = library(policy, games, policy_kwargs=layers, **arguments(config))
     known = len(task.actions) <= 1000 and not isinstance(task.actions, Slots)  # texts of slots change
     texts = [task.actions.text(i) for i in range(len(task.actions))] if known else []

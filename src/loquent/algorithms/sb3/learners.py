@@ -3,9 +3,9 @@
 MaskablePPO and TRPO are from sb3-contrib.
 
 They collect their own episodes: an update is a number of actions in live games, with the library's learning
-in between. The library draws random numbers inside `borrowed` only, from a stream keyed by the number of
-actions so far. Therefore no generator has a state between updates, and a run saves tensors, counters and the
-live games. It never writes the library's zip file.
+in between. The library draws random numbers inside `borrow_generators` only, from a stream keyed by the
+number of actions so far. Therefore no generator has a state between updates, and a run saves tensors,
+counters and the live games. It never writes the library's zip file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from loquent.algorithms.sb3.state import restore, state_of
 from loquent.core.agent import Agent
 from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Task
 from loquent.data.features.views import View, warm
 from loquent.errors import BadCheckpoint, LoquentError
@@ -113,7 +113,7 @@ class Learner(Playing):
             private_names.set_episode_starts(model, np.ones(self.table.places, dtype=bool))
         until = model.num_timesteps + self.config.steps
         key = self.key.child("update", model.num_timesteps)
-        with borrowed(key):
+        with borrow_generators(key):
             model.action_space.seed(key.child("actions").integer(31))
             while model.num_timesteps < until:
                 self._cycle()
@@ -154,7 +154,7 @@ class Learner(Playing):
         """The numbers in one observation."""
         return int(np.prod(self.actor.model.observation_space.shape))
 
-    def kept(self) -> dict[str, int]:
+    def buffer_bytes(self) -> dict[str, int]:
         """The bytes of the library's full replay and collection."""
         buffers = {"replay": "replay_buffer", "collection": "rollout_buffer"}
         return {
@@ -189,7 +189,7 @@ class Learner(Playing):
 
     @property
     def _fits(self) -> dict[str, Any]:
-        return {name: value for name, value in self.actor.described.items() if name != "task"}
+        return {name: value for name, value in self.actor.signature.items() if name != "task"}
 
     def _cycle(self) -> None:
         """One collection and learning from it, as in the library's `learn`."""

@@ -47,7 +47,7 @@ class MaskedReplay(ReplayBuffer):
         super().add(*arguments)
 
     def _get_samples(self, batch_inds: NDArray[Any], env: Any = None) -> Any:
-        places = np.random.randint(0, self.n_envs, len(batch_inds))  # noqa: NPY002 - inside `borrowed`
+        places = np.random.randint(0, self.n_envs, len(batch_inds))  # noqa: NPY002 - inside `borrow_generators`
         ended = self.dones[batch_inds, places] * (1 - self.timeouts[batch_inds, places])
         return Drawn(
             self.to_torch(self.observations[batch_inds, places]),

@@ -12,7 +12,7 @@ from typing import Any, Self
 from loquent.core.algorithm import AlgorithmConfig, StepSettings
 from loquent.core.settings import check_ranges, redefault, setting
 from loquent.core.values import EMPTY, Record
-from loquent.data.features.making import resolved
+from loquent.data.features.making import resolve_settings
 from loquent.data.features.views import ANSWERING
 from loquent.errors import BadSetting
 
@@ -64,7 +64,7 @@ class Shared(AlgorithmConfig):
                 "only one of the two"
             )
         if not self.view:
-            object.__setattr__(self, "features", resolved(self.features))
+            object.__setattr__(self, "features", resolve_settings(self.features))
         self._check_steps(self.games)
 
     def shortest(self) -> Self:

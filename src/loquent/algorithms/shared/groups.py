@@ -42,7 +42,7 @@ def leave_one_out(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> F
     return torch.where(others > 0, returns - baseline, 0.0)
 
 
-def varied(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Bool[Tensor, " E"]:
+def returns_differ(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Bool[Tensor, " E"]:
     """Whether the answers to the episode's row have different returns."""
     bounds = []
     for reduce in ("amax", "amin"):

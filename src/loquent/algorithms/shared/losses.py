@@ -45,7 +45,7 @@ def squared_error(
     return torch.maximum(error, (old + (value - old).clamp(-clip, clip) - target).square())
 
 
-def normalised(advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
+def normalise(advantage: Float[Tensor, " N"]) -> Float[Tensor, " N"]:
     """Advantages minus their mean, divided by their unbiased standard deviation + 1e-8.
 
     A single advantage has no deviation and is returned as it is.

@@ -22,7 +22,12 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.value_learning import value_losses as losses
-from loquent.algorithms.value_learning.offline_learner import CODE, HeadsConfig, OfflineLearner, attached
+from loquent.algorithms.value_learning.offline_learner import (
+    CODE,
+    HeadsConfig,
+    OfflineLearner,
+    attached_networks,
+)
 from loquent.core.algorithm import StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
@@ -101,7 +106,9 @@ class Chai(OfflineLearner):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, which chooses the best of several answers by target Q."""
-        best = BestOf(self.config.best_of, FeatureScore(model.policy, attached(model), model.format.pad))
+        best = BestOf(
+            self.config.best_of, FeatureScore(model.policy, attached_networks(model), model.format.pad)
+        )
         # version 0: the policy does not learn
         return LanguageModelAgent.of(model, evaluating, 0, best_of=best, name=self.name)
 
@@ -109,7 +116,7 @@ class Chai(OfflineLearner):
         self, model: Actor, batch: TokenBatch, minibatch: TokenBatch
     ) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The part of a micro-batch in the loss of its minibatch, and the logged values."""
-        config, values, view = self.config, attached(model), utterances(batch)
+        config, values, view = self.config, attached_networks(model), utterances(batch)
         answers, alive = int(utterances(minibatch).real.sum()), view.alive[view.real]
         with torch.no_grad():
             means = mean_states(model.policy, batch.tokens)

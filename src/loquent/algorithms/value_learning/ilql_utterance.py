@@ -24,7 +24,7 @@ from loquent.algorithms.value_learning.offline_learner import (
     OfflineLearner,
     PolicyConfig,
     TrunksConfig,
-    attached,
+    attached_networks,
     build_values,
 )
 from loquent.algorithms.value_learning.value_learner import imitation
@@ -91,7 +91,9 @@ class UtteranceILQL(OfflineLearner):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, which chooses the best of several answers by target Q."""
-        score = AnswerScore(model.policy, attached(model), model.format.pad, self.config.rerank_logprob)
+        score = AnswerScore(
+            model.policy, attached_networks(model), model.format.pad, self.config.rerank_logprob
+        )
         best = BestOf(self.config.best_of, score)
         return LanguageModelAgent.of(model, evaluating, self.updates, best_of=best, name=self.name)
 
@@ -131,7 +133,7 @@ class UtteranceILQL(OfflineLearner):
 
     def loss_inputs(self, model: Actor, batch: TokenBatch) -> AnswerInputs:
         """One forward pass per network; V before each answer and the next one, Q at its end."""
-        config, values, view = self.config, attached(model), utterances(batch)
+        config, values, view = self.config, attached_networks(model), utterances(batch)
         wanted = deciding(batch) if self.imitates else torch.zeros_like(batch.real)
         for place in (view.state, view.action, view.next):
             wanted = wanted.scatter(1, torch.where(view.real, place, place[:, :1]), True)

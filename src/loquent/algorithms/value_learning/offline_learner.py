@@ -190,7 +190,7 @@ class OfflineLearner(Stepping, BatchAlgorithm):
                 self._follow(model)
         self.updates += 1
         return {
-            **means.logged(),
+            **means.log_values(),
             "gradient/steps": float(self.gradient.steps - before),
             "learning_rate": self.gradient.rate,
         }
@@ -207,7 +207,7 @@ class OfflineLearner(Stepping, BatchAlgorithm):
         )
 
     def _follow(self, model: Actor) -> None:
-        values = attached(model)
+        values = attached_networks(model)
         if self.config.target_rate:
             values.follow(self.config.target_rate)
         if self.config.target_every and self.gradient.steps % self.config.target_every == 0:
@@ -251,7 +251,7 @@ def build_values(config: Any, model: Actor, key: Key, outputs: int | None = None
     )
 
 
-def attached(model: Actor) -> Any:
+def attached_networks(model: Actor) -> Any:
     """The value networks that the algorithm attached to its actor.
 
     Raises:

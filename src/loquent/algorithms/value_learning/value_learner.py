@@ -24,7 +24,7 @@ from loquent.algorithms.value_learning.offline_learner import (
     CODE,
     OfflineLearner,
     TrunksConfig,
-    attached,
+    attached_networks,
     build_values,
 )
 from loquent.core.seeding import Key
@@ -142,7 +142,7 @@ class ValueLearner(OfflineLearner):
 
     def agent(self, model: Actor, evaluating: bool) -> LanguageModelAgent:
         """The policy, perturbed by the learned advantages."""
-        config, values = self.config, attached(model)
+        config, values = self.config, attached_networks(model)
         settings = {"adv_beta": config.adv_beta, "adv_clip": config.adv_clip, "mode": config.adv_mode}
         perturbation = Perturbation(values, **settings, logits=config.adv_logits, filters=config.adv_filters)
         weights = {"advantage_weight": config.rerank_advantage, "logprob_weight": config.rerank_logprob}
@@ -174,7 +174,7 @@ class ValueLearner(OfflineLearner):
 
     def loss_inputs(self, model: Actor, batch: TokenBatch) -> LossInputs:
         """One forward pass per network; V of all states, and target Q of the actions."""
-        config, values = self.config, attached(model)
+        config, values = self.config, attached_networks(model)
         every = bool(self.imitates and config.transition_weight)
         states = states_of(
             model, batch, policy=self.imitates or self.needs_policy, every=every, cache=self.cache
@@ -206,11 +206,11 @@ class ValueLearner(OfflineLearner):
 
         Q of all tokens is computed only if a term needs it, some rows at a time.
         """
-        config, values = self.config, attached(model)
+        config, values = self.config, attached_networks(model)
         hidden = inputs.states.online[inputs.states.state]
         hidden = hidden.detach() if config.detach_q else hidden
         if not (config.cql_weight or config.margin_weight):
-            taken = values.taken(hidden, inputs.taken)
+            taken = values.gather(hidden, inputs.taken)
             error = self.q_loss(taken, target)
             return config.q_weight * error.sum(), {"q": torch.stack(taken).mean(0), "q_loss": error}
         weights = {
@@ -232,7 +232,7 @@ class ValueLearner(OfflineLearner):
             weighted = [weights[name] * columns[name] for name in terms]
             return torch.stack(weighted).sum(0), *(columns[name] for name in names)
 
-        total, heads = values.summed(hidden, rows)
+        total, heads = values.sum_rows(hidden, rows)
         totals = {
             name: torch.stack(column).sum(0)
             for name, column in zip(names, zip(*heads, strict=True), strict=True)
@@ -246,7 +246,7 @@ class ValueLearner(OfflineLearner):
 
         The result is undefined for states without an action.
         """
-        return attached(model).target_wide(inputs.states.target[inputs.states.following], function)
+        return attached_networks(model).target_wide(inputs.states.target[inputs.states.following], function)
 
     def policy_loss(self, model: Actor, inputs: LossInputs) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         """The loss Σ_t w_t · -log π(x_t) over all weighted tokens, and logged values of the action tokens."""

@@ -1,8 +1,8 @@
 """Losses and targets of offline value learning, as pure functions.
 
 The formulas are those of ILQL (arXiv:2206.11871) and related methods. Functions return a number for each
-action token. Entries elsewhere (padding, states after an end) are ignored:
-`summed` omits them, and `bellman_target` does not use values after an end. Callers divide sums by the tokens
+action token. Entries elsewhere (padding, states after an end) are ignored: `sum_real`
+omits them, and `bellman_target` does not use values after an end. Callers divide sums by the tokens
 of the whole minibatch.
 """
 
@@ -151,6 +151,6 @@ def huber_loss(values: tuple[Float[Tensor, "*N"], ...], target: Float[Tensor, "*
     return torch.stack([F.huber_loss(value, target.detach(), reduction="none") for value in values]).sum(0)
 
 
-def summed(losses: Float[Tensor, "*N"], real: Bool[Tensor, "*N"]) -> Float[Tensor, ""]:
+def sum_real(losses: Float[Tensor, "*N"], real: Bool[Tensor, "*N"]) -> Float[Tensor, ""]:
     """The sum over real action tokens; other entries, even NaN, have no effect and no gradient."""
     return torch.where(real, losses, 0.0).sum()

@@ -40,7 +40,7 @@ class Form(ABC):
         """The annotation of an annotated row."""
 
     @abstractmethod
-    def annotated(self, row: Row, annotation: Annotation) -> Row:
+    def annotate(self, row: Row, annotation: Annotation) -> Row:
         """The row with this annotation and the same id."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Tags(Form):
     def annotation(self, row: Row) -> Annotation:
         return tuple(row["labels"])
 
-    def annotated(self, row: Row, annotation: Annotation) -> Row:
+    def annotate(self, row: Row, annotation: Annotation) -> Row:
         return self.task.row_from({**row.fields, "id": row.id, "labels": annotation})
 
     def render(self, row: Row, annotation: Annotation) -> str:
@@ -146,7 +146,7 @@ class Labels(Form):
     def annotation(self, row: Row) -> Annotation:
         return tuple(row["labels"])
 
-    def annotated(self, row: Row, annotation: Annotation) -> Row:
+    def annotate(self, row: Row, annotation: Annotation) -> Row:
         return self.task.row_from({**row.fields, "id": row.id, "labels": annotation})
 
     def render(self, row: Row, annotation: Annotation) -> str:
@@ -189,7 +189,7 @@ class Choice(Form):
     def annotation(self, row: Row) -> Annotation:
         return (row["answer"],)
 
-    def annotated(self, row: Row, annotation: Annotation) -> Row:
+    def annotate(self, row: Row, annotation: Annotation) -> Row:
         return self.task.row_from({**row.fields, "id": row.id, "answer": annotation[0]})
 
     def render(self, row: Row, annotation: Annotation) -> str:

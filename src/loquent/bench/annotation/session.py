@@ -18,10 +18,10 @@ from typing import Any
 
 from loquent.bench.annotation.forms import Annotation, form_of
 from loquent.bench.annotation.session_files import SessionFiles
-from loquent.core import logged
+from loquent.core import log_keys
 from loquent.core.algorithm import Playing
 from loquent.core.guards import json_files
-from loquent.core.logged import Logged
+from loquent.core.log_keys import Logged
 from loquent.core.rollout.loop import Game, play
 from loquent.core.settings import Remark
 from loquent.core.task import Row
@@ -63,7 +63,7 @@ class Effort:
         return cls(len(annotations), corrected, sum(annotation["decisions"] for annotation in annotations))
 
     @property
-    def saved(self) -> float:
+    def saved_share(self) -> float:
         """The share of decisions that the suggestions saved; below 0 if they cost more than they saved."""
         return 1 - self.corrected / self.decisions if self.decisions else 0.0
 
@@ -100,7 +100,7 @@ class Session:
         self._run = RunFolder(folder)
         self._files = SessionFiles(self._run, self.form)
         self._keeper = CheckpointKeeper(self.trainer, self._run, KEPT)
-        self._known = logged.table(type(self.trainer.algorithm)) | LOGGED
+        self._known = log_keys.table(type(self.trainer.algorithm)) | LOGGED
         self.samples: list[Row] = []
         self.annotations: list[dict[str, Any]] = []
         if self._run.is_run:
@@ -146,7 +146,7 @@ class Session:
         Returns:
             The logged values by key.
         """
-        self.form.annotated(row, labels)  # raises before anything is written
+        self.form.annotate(row, labels)  # raises before anything is written
         annotation = {
             "id": row.id,
             "suggested": list(suggested),
@@ -195,7 +195,7 @@ class Session:
         """Add the next annotation to the pool, update the agent, log, and save a checkpoint."""
         trainer, place = self.trainer, self.trainer.updates
         annotation = self.annotations[place]
-        row = self.form.annotated(self.samples[place], tuple(annotation["given"]))
+        row = self.form.annotate(self.samples[place], tuple(annotation["given"]))
         trainer.experience.sampler.add([row], [annotation["weight"]])
         before = time.perf_counter()
         logs: dict[str, Any] = trainer.update()
@@ -204,10 +204,10 @@ class Session:
             "annotation/samples": len(done),
             "annotation/corrected": annotation["corrected"],
             "annotation/decisions": annotation["decisions"],
-            "annotation/saved": Effort.of(done).saved,
-            "annotation/saved_lately": Effort.of(done[-WINDOW:]).saved,
+            "annotation/saved": Effort.of(done).saved_share,
+            "annotation/saved_lately": Effort.of(done[-WINDOW:]).saved_share,
         }
-        logged.check(logs, self._known)
+        log_keys.check(logs, self._known)
         self._run.logs.append(
             logs, {"update": trainer.updates, "play": round(time.perf_counter() - before, 4)}
         )

@@ -128,7 +128,7 @@ class SessionFiles:
         except ValueError as error:
             raise BadCheckpoint(f"{place}: {error}") from error
         try:
-            self.form.annotated(row, given)
+            self.form.annotate(row, given)
         except (LoquentError, ValueError, TypeError, KeyError) as error:
             advice = f"do not edit {names.SAMPLES} and {names.ANNOTATIONS}"
             why = f"{type(error).__name__}: {error}"
@@ -151,7 +151,7 @@ def _lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     try:
         for number, line in json_files.lines(path, torn_end=True):
             if not isinstance(line, dict):
-                raise json_files.BadJson(f"a line must be an object, got {json_files.shown(line)}", number)
+                raise json_files.BadJson(f"a line must be an object, got {json_files.show(line)}", number)
             objects.append((number, line))
     except json_files.BadJson as error:
         raise BadCheckpoint(f"{path}:{error.line}: this line is damaged ({error})") from error

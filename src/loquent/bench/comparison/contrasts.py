@@ -15,7 +15,7 @@ from pathlib import Path
 
 from loquent.bench.comparison.comparison import Comparison, Contrast
 from loquent.bench.comparison.players import find_recipe, players
-from loquent.bench.evidence.played import Played
+from loquent.bench.evidence.episode_scores import Played
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS, UNDECIDED, decide, step
 from loquent.core.agent import Agent

@@ -17,9 +17,9 @@ from loquent.models.decode.transfer import engine_of
 from loquent.models.decoding_settings import Decoding
 from loquent.models.engine import BOUNDS, Ask, Engine, Given, Logprobs, Nucleus, draw, greatest_difference
 from loquent.models.format.names import Format
-from loquent.models.score.acted import answer_logprobs
+from loquent.models.score.action_scores import answer_logprobs
 from loquent.models.tokens.trie import Trie
-from loquent.pretrained import logits, padded, prompt_room
+from loquent.pretrained import logits, pad_rows, prompt_room
 
 TEXTS = ("a", "b c d e", "one two three four five six seven eight nine")
 LEGAL = ("a", "b", "a b")
@@ -121,7 +121,7 @@ def _recorded(learner: Any, given: Given) -> Any:
     """The recorded support of each token, [n, V]."""
     tokens = given[1].tokens
     if tokens.support is not None:
-        return tokens.support.kept().numpy()
+        return tokens.support.dense_mask().numpy()
     return np.ones((len(tokens.ids), learner.get_input_embeddings().weight.shape[0]), dtype=bool)
 
 
@@ -132,14 +132,14 @@ def _replayed(learner: Any, format: Format, given: Given) -> Any:
     ids, decoding = answer.tokens.ids.tolist(), ask.decoding
     if ask.nucleus is not None or ask.legal is not None:
         return _recorded(learner, given)
-    tokens, _ = padded([[*ask.ids, *ids]], format.pad, learner.device)
+    tokens, _ = pad_rows([[*ask.ids, *ids]], format.pad, learner.device)
     first = len(ask.ids) - 1
     own = logits(learner, tokens)[0, first : first + len(ids)]
     banned = torch.zeros_like(own, dtype=torch.bool)
     banned[: decoding.min_new_tokens, sorted(format.end)] = True
     sampled = decoding.method == "sample"
     filters = {name: getattr(decoding, name) for name in ("temperature", "top_k", "top_p") if sampled}
-    return choose(own, None, banned=banned, limit=format.vocabulary, **filters).support.kept().numpy()
+    return choose(own, None, banned=banned, limit=format.vocabulary, **filters).support.dense_mask().numpy()
 
 
 @torch.no_grad()

@@ -19,7 +19,7 @@ def hooks(bench: Bench, tally: Tally) -> None:
         info = bench.watch("info", task.info, step.state, step.ended)
         named = isinstance(info, Mapping) and all(isinstance(name, str) for name in info)
         tally.add(None if named else f"info gave {SHORT.repr(info)}, which is not a mapping from names")
-        tally.add(_text_problem("coloured", bench.watch("coloured", task.coloured, step.observation)))
+        tally.add(_text_problem("coloured", bench.watch("coloured", task.render_ansi, step.observation)))
         if step.ended is not None:
             tally.add(_text_problem("solution", bench.watch("solution", task.solution, step.state)))
         else:
@@ -40,7 +40,7 @@ def _finish_problem(bench: Bench, step: Step, text: Any) -> str | None:
         return None
     task: Task = bench.task
     ended = bench.watch("read or play", task.act, step, text).ended
-    fails = ended is None or task.succeeded(ended) is False
+    fails = ended is None or task.is_success(ended) is False
     return (
         f"finishing gave {SHORT.repr(text)}, which does not end the episode with success" if fails else None
     )

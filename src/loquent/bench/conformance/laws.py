@@ -13,7 +13,7 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.bench.conformance.walks import LONGEST, MEGABYTE, Bench, NotChecked, Odd, Tally
 from loquent.core.episode import from_json, to_json
 from loquent.core.guards import json_files

@@ -98,7 +98,7 @@ def _episode(task: Task, step: Step) -> str:
         met.append(task.solution(step.state))
     except Exception:  # the other laws report it
         return opening
-    fails = step.ended is None or task.succeeded(step.ended) is False
+    fails = step.ended is None or task.is_success(step.ended) is False
     return opening if fails else _text(met)
 
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from loquent.agents.scripted import Random
+from loquent.agents.baselines import Random
 from loquent.core.agent import Answer, Question
 from loquent.core.live import Live
 from loquent.core.seeding import Key

@@ -111,7 +111,7 @@ def read(path: Path, suite: Suite) -> tuple[Entry, ...]:
     return entries
 
 
-def merged(old: Sequence[Entry], ours: Sequence[Entry]) -> list[Entry]:
+def merge_entries(old: Sequence[Entry], ours: Sequence[Entry]) -> list[Entry]:
     """Our entries with all entries of others; our old ones of the same profile and method are replaced."""
     made = {(entry.profile, entry.task, entry.method) for entry in ours}
     kept = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loquent.bench.evidence.played import Played
+from loquent.bench.evidence.episode_scores import Played
 from loquent.bench.evidence.stopping import Stopped
 from loquent.core.values import EMPTY
 

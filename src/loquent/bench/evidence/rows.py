@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from loquent.bench.evidence.outcome import Outcome
-from loquent.bench.schema import published
-from loquent.bench.schema.published import Figure
+from loquent.bench.schema import paper_tables
+from loquent.bench.schema.paper_tables import Figure
 from loquent.bench.schema.suite_schema import Column, Suite
 from loquent.core.guards.json_files import is_number
-from loquent.core.logged import value as measured
+from loquent.core.log_keys import value as measured
 from loquent.core.metric import Range
 from loquent.files import final_evaluation
 from loquent.report.ranges import HELD_OUT, cut, limits
@@ -91,7 +91,7 @@ def row(
         for column, settings in suite.columns.items()
     }
     entry = suite.cells[name]
-    table, paper = published.row(suite.paper, entry.published) if entry.published else (None, {})
+    table, paper = paper_tables.row(suite.paper, entry.published) if entry.published else (None, {})
     return Row(
         name=name,
         label=entry.label or name,
@@ -189,7 +189,7 @@ def table(by_row: Mapping[int, Mapping[str, float]], rows: Sequence[str]) -> two
     return np.array([[numbers[row] for row in rows] for numbers in by_row.values()])
 
 
-def shared(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
+def shared_rows(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
     """The rows that all seeds of all cells played, if all played the same rows; else an empty list."""
     sets = {frozenset(numbers) for by_seed in cells for numbers in by_seed.values()}
     return sorted(next(iter(sets))) if len(sets) == 1 else []
@@ -197,23 +197,23 @@ def shared(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
 
 def _both(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
     """The interval over seeds and rows of the mean of these values; None if there is none."""
-    rows = shared(by_row)
+    rows = shared_rows(by_row)
     if len(by_row) < two_way.SEEDS or len(rows) < 2:
         return None
     found = two_way.interval(table(by_row, rows))
-    return None if found.low is None else moved(found, sum(values.values()) / len(values))
+    return None if found.low is None else recentre(found, sum(values.values()) / len(values))
 
 
 def _over_rows(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
     """The interval over rows of the mean of a few runs; None if there is none."""
-    rows = shared(by_row)
+    rows = shared_rows(by_row)
     if not 1 < len(by_row) < two_way.SEEDS or len(rows) < 2:
         return None
     found = interval(table(by_row, rows).mean(0).tolist())
-    return None if found.low is None else moved(found, sum(values.values()) / len(values))
+    return None if found.low is None else recentre(found, sum(values.values()) / len(values))
 
 
-def moved(found: Found, mean: float) -> Found:
+def recentre(found: Found, mean: float) -> Found:
     """The same interval about another mean: that of all episodes, where rows are not played equally often."""
     low, high = (None if end is None else end + mean - found.mean for end in (found.low, found.high))
     return replace(found, mean=mean, low=low, high=high)

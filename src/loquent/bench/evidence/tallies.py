@@ -47,7 +47,7 @@ class Tallied:
     tally: Tally
     tasks: tuple[OnTask, ...]
 
-    def named(self, outcome: str) -> list[str]:
+    def tasks_with(self, outcome: str) -> list[str]:
         """The tasks with this outcome."""
         return [task.task for task in self.tasks if task.outcome == outcome]
 
@@ -56,7 +56,7 @@ class Tallied:
         """Whether a comparison is over the rows of one seed."""
         return any(task.step.error is not None for task in self.tasks)
 
-    def held(self, outcome: str) -> int:
+    def count_holding(self, outcome: str) -> int:
         """The number of tasks on which this outcome holds after Holm's correction."""
         own = [task.corrected for task in self.tasks if task.outcome == outcome]
         return sum(verdicts.decide(p, True) == verdicts.HOLDS for p in own)
@@ -64,12 +64,14 @@ class Tallied:
     @property
     def text(self) -> str:
         """The counts in a sentence, with the names of the tasks without a win."""
-        wins, total = len(self.named(WIN)), len(self.tasks)
-        counts = {outcome: f" ({self.held(outcome)} after Holm's correction)" for outcome in (WIN, LOSS)}
+        wins, total = len(self.tasks_with(WIN)), len(self.tasks)
+        counts = {
+            outcome: f" ({self.count_holding(outcome)} after Holm's correction)" for outcome in (WIN, LOSS)
+        }
         rest = "; ".join(
             f"{name} on {', '.join(found)}{counts.get(outcome, '')}"
             for name, outcome in (("loses", LOSS), ("no visible difference", NEITHER), (MISSING, MISSING))
-            if (found := self.named(outcome))
+            if (found := self.tasks_with(outcome))
         )
         printed = [task.paper_rises for task in self.tasks if task.paper is not None]
         theirs = f"; in the paper's figures it is better on {printed.count(True)} of {len(printed)}"

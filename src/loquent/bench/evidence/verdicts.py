@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from loquent.bench.evidence.rows import Row, moved, shared, table
+from loquent.bench.evidence.rows import Row, recentre, shared_rows, table
 from loquent.bench.schema.suite_schema import Ordering, Suite
 from loquent.statistics import comparing, two_way
 from loquent.statistics.comparing import Difference, OrderTest
@@ -166,7 +166,7 @@ def compare_paired_rows(low: Mapping[str, float], high: Mapping[str, float]) -> 
 
     None if they played other rows, or fewer than 2.
     """
-    rows = shared({0: low}, {0: high})
+    rows = shared_rows({0: low}, {0: high})
     if len(rows) < 2:
         return None
     first, second = ({i: numbers[row] for i, row in enumerate(rows)} for numbers in (low, high))
@@ -241,11 +241,11 @@ def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
 def _over_both(low: Row, high: Row, column: str) -> Difference | None:
     """The difference over seeds and rows; None if it has no interval."""
     cells = [row.by_row.get(column, {}) for row in (low, high)]
-    rows = shared(*cells)
+    rows = shared_rows(*cells)
     if len(rows) < 2 or min(map(len, cells)) < 2:
         return None
     found = two_way.difference(*(table(cell, rows) for cell in cells))
-    return None if found.low is None else moved(found, _mean(high, column) - _mean(low, column))
+    return None if found.low is None else recentre(found, _mean(high, column) - _mean(low, column))
 
 
 def _mean(row: Row, column: str) -> float:
@@ -260,7 +260,7 @@ def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
     if all(len(cell) == 1 for cell in cells):
         first, second = (next(iter(cell.values())) for cell in cells)
         if (paired := compare_paired_rows(first, second)) is not None:
-            return moved(paired, _mean(high, column) - _mean(low, column))
+            return recentre(paired, _mean(high, column) - _mean(low, column))
     errors = [error for row in (low, high) if (error := _error(row, column)) is not None]
     if len(errors) < 2:
         return None

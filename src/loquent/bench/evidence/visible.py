@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from loquent.bench.evidence.rows import Row, shared, table
+from loquent.bench.evidence.rows import Row, shared_rows, table
 from loquent.statistics import power
 from loquent.statistics.intervals import LEVEL, unit_of
 
@@ -50,7 +50,7 @@ def smallest(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
 def _over_pairs(rows: Sequence[Row], column: str, level: float) -> Visible | None:
     """The difference that the test of paired rows sees; None if the cells did not play the same rows."""
     cells = [cell for row in rows if len(cell := row.by_row.get(column, {})) == 1]
-    places = shared(*cells) if len(cells) > 1 else []
+    places = shared_rows(*cells) if len(cells) > 1 else []
     if len(places) < 2:
         return None
     values = np.concatenate([table(cell, places) for cell in cells])

@@ -15,7 +15,7 @@ from typing import Any
 from loquent.core.episode import Episode
 from loquent.report import groups
 from loquent.report.charts import COLOURS, Curve, alone
-from loquent.report.divergence import exceeded
+from loquent.report.divergence import find_falls
 from loquent.report.runs import ReportedRun
 from loquent.rewards.compose import episode_texts
 
@@ -80,7 +80,7 @@ def course(folder: Path, gold: str) -> list[Point]:
     return points
 
 
-def warned(points: Sequence[Point]) -> Warned | None:
+def first_warning(points: Sequence[Point]) -> Warned | None:
     """When the watch for reward hacking first says that gold fell while the proxy rose; None if never.
 
     It is asked after each evaluation, with the evaluations so far.
@@ -88,7 +88,7 @@ def warned(points: Sequence[Point]) -> Warned | None:
     for count in range(1, len(points) + 1):
         seen = points[:count]
         gold = [point.gold for point in seen]
-        fell = exceeded(
+        fell = find_falls(
             [point.update for point in seen],
             [point.proxy for point in seen],
             {"gold": gold},

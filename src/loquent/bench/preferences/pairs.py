@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from loquent.bench.preferences import chosen
-from loquent.bench.study import filled
+from loquent.bench.preferences import pair_files
+from loquent.bench.study import sheet_files
 from loquent.bench.study.judgements import Preference
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.judges.reward_models.pairs import Pair, Pairs, same_text
@@ -30,8 +30,8 @@ def read(paths: Sequence[Path], question: str = "") -> Pairs:
         BadRow: a file is malformed, or a preference has no texts; names file and line.
         BadSetting: a file is missing, there is no preference, or several questions and none is named.
     """
-    files = [path for path in paths if chosen.is_chosen(path)]
-    pairs = [pair for path in files for pair in chosen.read(path)]
+    files = [path for path in paths if pair_files.is_chosen(path)]
+    pairs = [pair for path in files for pair in pair_files.read(path)]
     kept = tuple(pair for pair in pairs if same_text(pair.chosen) != same_text(pair.rejected))
     found = Pairs(kept, len(pairs), len(pairs) - len(kept))
     others = [path for path in paths if path not in files]
@@ -47,7 +47,7 @@ def read(paths: Sequence[Path], question: str = "") -> Pairs:
 
 def _judged(paths: Sequence[Path], question: str) -> Pairs:
     """The pairs of judgements."""
-    preferences = filled.read_all(paths)[0].preferences
+    preferences = sheet_files.read_all(paths)[0].preferences
     asked = list(dict.fromkeys(one.question for one in preferences))
     if not preferences or (question and question not in asked):
         what = f"has no preference on {question!r}" if preferences else "holds no preference"

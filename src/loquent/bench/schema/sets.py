@@ -16,10 +16,10 @@ from typing import Any
 
 from loquent.core.options import COMMAND_LINE, Node, fill, parse
 from loquent.core.settings import check_ranges, setting
-from loquent.core.values import Record, digest, frozen, plain
+from loquent.core.values import Record, digest, freeze, plain
 from loquent.errors import BadSetting
 from loquent.files import names
-from loquent.training.datasets import designed
+from loquent.training.datasets import designs
 from loquent.training.recipes import Recipe
 
 
@@ -45,12 +45,12 @@ class Data:
     @property
     def players(self) -> dict[str, str | None]:
         """The name of each player's agent, by the option that names it; None if there is no such player."""
-        return {player: kind(getattr(self, player)) or None for player in designed.PLAYERS}
+        return {player: kind(getattr(self, player)) or None for player in designs.PLAYERS}
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options of the players and of the design, as `OWNER.KEY=VALUE` of a command line."""
-        owners = (*designed.PLAYERS, designed.DESIGN)
+        owners = (*designs.PLAYERS, designs.DESIGN)
         return tuple(
             f"{owner}.{identifier(key, owner)}={text(value)}"
             for owner in owners
@@ -111,14 +111,14 @@ class SetJob:
         return digest(Record(key=self.key, optimum=self.optimum), 16)
 
 
-def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Record) -> SetJob:
+def plan_set(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Record) -> SetJob:
     """The job of a set, on the task of a recipe's runs.
 
     Raises:
         BadSetting: the path holds no episodes, an option of the design is unknown, or a player is missing or
             superfluous.
     """
-    options = frozen(plain(recipe.options))
+    options = freeze(plain(recipe.options))
     job = SetJob(name, "", out / name, data, recipe.task, options, optimum)
     identity: dict[str, Any] = {"task": recipe.task, "options": options}
     if data.path:
@@ -129,19 +129,21 @@ def planned(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Rec
             )
         identity["content"] = hashlib.sha256(job.file.read_bytes()).hexdigest()
     else:
-        settings = designed.read(kind(data.design), data.players, data.options)
-        inputs = designed.inputs(kind(data.design), settings)
+        settings = designs.read(kind(data.design), data.players, data.options)
+        inputs = designs.inputs(kind(data.design), settings)
         identity |= {"data": {**plain(data), "label": ""}, "inputs": inputs}
     return dataclasses.replace(job, key=digest(Record(identity), 16))
 
 
-def changed(name: str, data: Data, layers: Sequence[Mapping[str, Node]], overrides: Sequence[str]) -> Data:
+def replace_fields(
+    name: str, data: Data, layers: Sequence[Mapping[str, Node]], overrides: Sequence[str]
+) -> Data:
     """The set with fields replaced: by the layers of a profile, then by `key=value` of a command line.
 
     Raises:
         BadSetting: a field is unknown, or a value is wrong.
     """
-    nodes = {field: Node(frozen(value), "suite", None) for field, value in plain(data).items()}
+    nodes = {field: Node(freeze(value), "suite", None) for field, value in plain(data).items()}
     for layer in layers:
         nodes |= layer
     for override in overrides:

@@ -92,10 +92,10 @@ def read(paths: Sequence[Path]) -> Judgements:
                     ratings.append(replace(rating(record), place=f"{path}:{line}"))
             except ValueError as error:
                 raise BadRow(str(error), file=path, line=line) from error
-    return joined([Judgements(tuple(ratings), tuple(preferences))])
+    return join_judgements([Judgements(tuple(ratings), tuple(preferences))])
 
 
-def joined(parts: Iterable[Judgements]) -> Judgements:
+def join_judgements(parts: Iterable[Judgements]) -> Judgements:
     """All judgements of several sources.
 
     Raises:

@@ -13,7 +13,7 @@ from loquent.report import kit
 from loquent.report.charts import COLOURS, ChartIds, Dot, bars, dots, short
 from loquent.report.kit import Block, Figure, Figures, Heading, Text
 from loquent.statistics.of_groups import Anova, Pairwise
-from loquent.statistics.repeated import Repeated
+from loquent.statistics.repeated_measures import Repeated
 from loquent.statistics.resampling import Bounds
 from loquent.statistics.tables import Table
 

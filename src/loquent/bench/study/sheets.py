@@ -1,4 +1,4 @@
-"""Blinded sheets of the answers of several runs, for people to judge; `study.filled` reads them back.
+"""Blinded sheets of the answers of several runs, for people to judge; `study.sheet_files` reads them back.
 
 `prepare` writes `sheets/sheet-1.csv` and so on, one for each rater, and `key.json` beside the folder. A
 sheet has a code, a prompt and an answer (or answers A and B) in a random order of its own, and empty columns
@@ -27,7 +27,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.report.runs import ReportedRun
-from loquent.statistics.tables import Table, guarded
+from loquent.statistics.tables import Table, guard_formula
 
 BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a sheet in another encoding than UTF-8
 JOINERS = "\u200c\u200d"  # part of the spelling of some languages, and of emoji
@@ -55,7 +55,11 @@ class Plan:
         if not self.questions or len(set(self.questions)) != len(self.questions) or not all(self.questions):
             raise BadSetting(f"questions = {self.questions!r}; they must be different names")
         for question in self.questions:
-            if question in COLUMNS or question != guarded(_cell(question)) or question != question.strip():
+            if (
+                question in COLUMNS
+                or question != guard_formula(_cell(question))
+                or question != question.strip()
+            ):
                 raise BadSetting(
                     f"the question {question!r} cannot be a column of a sheet; choose a name that is not "
                     f"{', '.join(COLUMNS)}, and that does not begin like a formula or a space"

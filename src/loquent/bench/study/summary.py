@@ -14,7 +14,7 @@ from loquent.bench.study.judgements import Judgements, Preference, Rating
 from loquent.core.guards.json_files import finite
 from loquent.statistics import agreement, of_groups, resampling
 from loquent.statistics.of_groups import Anova, Pairwise
-from loquent.statistics.repeated import Repeated, repeated
+from loquent.statistics.repeated_measures import Repeated, compare_systems
 from loquent.statistics.resampling import Bounds, Numbers, Resampling
 
 Alphas = dict[str, float | None]
@@ -133,7 +133,7 @@ def _ratings(ratings: list[Rating], settings: Resampling) -> QuestionRatings:
     by_system = _by(ratings, "system")
     values = {system: [one.value for one in found] for system, found in by_system.items()}
     means = {system: _means(found) for system, found in by_system.items()}
-    within = repeated(means, settings.level)
+    within = compare_systems(means, settings.level)
     apart = {} if within else {system: list(own.values()) for system, own in means.items()}
     return QuestionRatings(
         {system: _system(found, settings) for system, found in by_system.items()},

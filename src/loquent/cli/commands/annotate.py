@@ -206,7 +206,7 @@ def _print_effort(session: Session) -> dict[str, Any]:
     effort = session.effort
     _show(
         f"\n{effort.samples} samples: {effort.corrected} corrections in place of {effort.decisions} "
-        f"decisions, {effort.saved:.1%} of the work saved\n"
+        f"decisions, {effort.saved_share:.1%} of the work saved\n"
     )
     if session.pending is not None:
         _show(f"{len(session.samples) - effort.samples} are left; the same command goes on with them\n")
@@ -214,7 +214,7 @@ def _print_effort(session: Session) -> dict[str, Any]:
         "samples": effort.samples,
         "corrected": effort.corrected,
         "decisions": effort.decisions,
-        "saved": effort.saved,
+        "saved": effort.saved_share,
     }
 
 

@@ -45,17 +45,17 @@ class Options(OfEpisodes):
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Collect episodes, and print and return a summary of the dataset."""
     from loquent.training import by_name
-    from loquent.training.datasets import collection, designed
+    from loquent.training.datasets import collection, designs
 
-    task = by_name.task(options.task, designed.by_owner(options.settings)[""])
-    for player in designed.PLAYERS:
+    task = by_name.task(options.task, designs.by_owner(options.settings)[""])
+    for player in designs.PLAYERS:
         who = getattr(options, player) or ""
         if who == "human" or who.endswith("/person"):
             raise BadSetting(
                 f"--{player} {who}: a person cannot play a collection; play and keep single episodes with "
                 f"loquent play {options.task} --save episodes.jsonl"
             )
-    design = options.design or designed.GAMES
+    design = options.design or designs.GAMES
     plan = collection.Plan(
         task=options.task,
         options=options.settings,
@@ -64,13 +64,11 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         episodes=options.episodes,
         split=options.split,
         seed=options.seed,
-        design=None if design == designed.GAMES else design,
+        design=None if design == designs.GAMES else design,
         suboptimal=options.suboptimal,
         adversary=options.adversary,
     )
-    plan = replace(
-        plan, inputs=designed.inputs(design, designed.read(design, plan.players, options.settings))
-    )
+    plan = replace(plan, inputs=designs.inputs(design, designs.read(design, plan.players, options.settings)))
     result = collection.collect(
         plan, task, Path(options.out), options.processes, allow_imports=options.allow_imports
     )

@@ -11,7 +11,7 @@ from loquent.cli.grammar.options import CommandOptions, argument, option
 from loquent.core.guards.terminal import line
 from loquent.core.values import EMPTY
 from loquent.data import episodes as files
-from loquent.data.filters import filtered
+from loquent.data.filters import filter_episodes
 from loquent.errors import BadSetting
 
 
@@ -72,7 +72,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         if needed
         else EMPTY
     )
-    selected = filtered(episodes, weights, top=options.top, bottom=options.bottom, kinds=options.kind)
+    selected = filter_episodes(episodes, weights, top=options.top, bottom=options.bottom, kinds=options.kind)
     count = files.write(target, selected, form, weights)
     written = sorted({line(episode.task) for episode in selected})
     print(f"{count} of {len(episodes)} episodes of {', '.join(written)} in {target} ({form})")

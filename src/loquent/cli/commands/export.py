@@ -108,7 +108,7 @@ def _serve(folder: Path, run_folder: RunFolder, *, published: bool) -> None:
     machine.
     """
     from loquent.models import serving
-    from loquent.models.format.names import AUTO, NAMES, chosen
+    from loquent.models.format.names import AUTO, NAMES, choose_format
     from loquent.report.card import without_places
 
     recipe = read(run_folder.config, str(run_folder.config)).mapping(names.CONFIG)
@@ -122,7 +122,7 @@ def _serve(folder: Path, run_folder: RunFolder, *, published: bool) -> None:
     about = {
         "loquent": __version__,
         "name": recipe["name"].bare() if "name" in recipe else "",
-        "format": chosen(name, tokenizer, _kind(folder) == SEQ2SEQ),
+        "format": choose_format(name, tokenizer, _kind(folder) == SEQ2SEQ),
     }
     about |= {"thinking": thinking} if thinking is not None else {}
     rounded = [str(model[key].value) for key in ("dtype", "autocast") if key in model]

@@ -59,15 +59,15 @@ def _recipe(options: Options) -> tuple[int, dict[str, Any]]:
     atomic.write_text(out, recipe.text)
     taken = sum(bool(note.target) for note in recipe.notes)
     print(
-        f"{taken} keys taken over, {len(recipe.reported)} remarks (also in the recipe's comments); "
+        f"{taken} keys taken over, {len(recipe.omissions)} remarks (also in the recipe's comments); "
         f"the recipe is in {out}"
     )
-    for note in recipe.changed:
+    for note in recipe.changes:
         print(f"changed: {note.text}")
     for note in recipe.missing:
         print(f"missing: {note.text}")
     kinds = {
-        "changed": [note.key for note in recipe.changed],
+        "changed": [note.key for note in recipe.changes],
         "missing": [note.key for note in recipe.missing],
     }
     return 0, {"recipe": str(out), "taken": taken, **kinds, "notes": [asdict(note) for note in recipe.notes]}

@@ -15,7 +15,7 @@ from loquent.cli.grammar.options import CommandOptions, argument
 from loquent.core import registry
 from loquent.core.catalogue import CORPUS_METRICS
 from loquent.errors import BadSetting
-from loquent.statistics.tables import named
+from loquent.statistics.tables import name_lines
 from loquent.training import recipes
 
 PACKAGE = Path(str(resources.files("loquent")))
@@ -64,7 +64,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
 
 
 def _print(summaries: Mapping[str, str], indent: str = "") -> None:
-    print(named(summaries, indent), end="")
+    print(name_lines(summaries, indent), end="")
 
 
 def summary(dotted: str) -> str:

@@ -131,7 +131,7 @@ def _show(task: Task, played: Episode) -> None:
     """Print the turns of an episode and how it ended."""
     print("\n".join(f"{line(turn.seat)}: {turn.text.rstrip()}" for turn in played.turns if turn.text.strip()))
     last = played.turns[-1].observation
-    picture = task.coloured(last) if last is not None and colours(sys.stdout) else None
+    picture = task.render_ansi(last) if last is not None and colours(sys.stdout) else None
     write_own(sys.stdout, picture or "")
     print(ending(played))
 
@@ -142,7 +142,7 @@ def _result(task: Task, played: Episode) -> dict[str, Any]:
     if solution is not None:
         print(f"What was right: {solution.strip()}")
     print(f"Return: {total:g}.")
-    success = {} if task.succeeded(played.ended) is None else {"success": task.succeeded(played.ended)}
+    success = {} if task.is_success(played.ended) is None else {"success": task.is_success(played.ended)}
     result = {
         "task": task.identity,
         "row": played.row,

@@ -9,7 +9,7 @@ from typing import Any
 from loquent.core.guards.terminal import line
 from loquent.errors import in_words
 from loquent.files import final_evaluation
-from loquent.statistics.tables import named
+from loquent.statistics.tables import name_lines
 
 MOST_OF_METRIC = 4  # values of one metric in a short list
 
@@ -31,7 +31,7 @@ def print_scores(evaluation: dict[str, Any], *, short: bool = False) -> None:
         error = evaluation["errors"].get(name)
         number = "none" if value is None else f"{value:.4g}"
         shown[name] = number + (f" ± {error:.2g}" if error is not None else "")
-    print(named(shown, "  "), end="")
+    print(name_lines(shown, "  "), end="")
     for owner, count in printed.items():
         if count > MOST_OF_METRIC:
             print(f"  ... and {count - MOST_OF_METRIC} more values of {line(owner)}, in evaluation.json")
@@ -76,7 +76,7 @@ def print_estimate(estimate: Any) -> None:
 
 def _parts(title: str, total: float, parts: Mapping[str, float], written: Callable[[float], str]) -> None:
     print(f"{title}: {written(total)}")
-    print(named({name: written(value) for name, value in parts.items()}, "  "), end="")
+    print(name_lines({name: written(value) for name, value in parts.items()}, "  "), end="")
 
 
 def _count(number: float) -> str:

@@ -37,7 +37,7 @@ class Options(Importing):
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Continue the run in a folder, or the runs of several seeds."""
     from loquent.bench.seeds import PLAN, resume_seeds
-    from loquent.training.extending import extended
+    from loquent.training.extending import extend_recipe
     from loquent.training.run import load_run
     from loquent.training.train import train
 
@@ -55,6 +55,6 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
                 resume_seeds(folder, from_older=options.from_older, allow_imports=options.allow_imports),
             )
         stopped = load_run(folder, allow_imports=options.allow_imports)
-        recipe = extended(stopped, options.overrides)
+        recipe = extend_recipe(stopped, options.overrides)
         train(recipe, stopped.folder, resume=True, from_older=options.from_older)
         return 0, report(stopped)

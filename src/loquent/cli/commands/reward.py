@@ -43,7 +43,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 
     files, of_model = _split(options.files)
-    nodes = Node(by_name.parsed(of_model, ""), COMMAND_LINE, None)
+    nodes = Node(by_name.parse_options(of_model, ""), COMMAND_LINE, None)
     settings: RewardModelSettings = fill(RewardModelSettings, nodes, "reward")
     judged = pairs.read(files, settings.question)
     with tqdm(desc="training", disable=None, leave=False, file=sys.stderr) as bar:

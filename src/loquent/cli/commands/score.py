@@ -18,10 +18,10 @@ from loquent.core.guards.terminal import line
 from loquent.core.metric import Context, Metric, Samples
 from loquent.core.values import Record, plain
 from loquent.data import pairs
-from loquent.errors import BadSetting, listed
+from loquent.errors import BadSetting, list_names
 from loquent.metrics import scoring
 from loquent.statistics.resampling import EXACT, METHODS, RARE, WILSON, Bounds, Resampling
-from loquent.statistics.tables import named
+from loquent.statistics.tables import name_lines
 from loquent.training import by_name
 from loquent.training.metrics import build_metrics
 
@@ -77,7 +77,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     settings = parse_metrics(options.metrics)
     of_metrics, references = _split(options.overrides, settings)
     for text, name in of_metrics.items():
-        settings[name] |= {key: node.plain() for key, node in by_name.parsed([text], f"{name}.").items()}
+        settings[name] |= {
+            key: node.plain() for key, node in by_name.parse_options([text], f"{name}.").items()
+        }
     resampling = _resampling(options)
     predictions = Path(options.predictions)
     out = Path(options.samples) if options.samples else None
@@ -135,7 +137,7 @@ def parse_metrics(text: str) -> dict[str, dict[str, Any]]:
 
 
 def _known() -> str:
-    return f"Known: {listed(registry.names('metric'))}; `loquent list metrics` shows all"
+    return f"Known: {list_names(registry.names('metric'))}; `loquent list metrics` shows all"
 
 
 def _split(texts: Sequence[str], names: dict[str, Any]) -> tuple[dict[str, str], list[Path]]:
@@ -207,7 +209,7 @@ def _print(
         number = len(texts) if column is None else sum(score is not None for score in column)
         fewer = f"of {number}" if number < len(texts) else ""
         lines[key] = f"{value:<10.4g} {shown[key]:<{room}}  {fewer}"
-    print(named(lines, "  "), end="")
+    print(name_lines(lines, "  "), end="")
     for name in scored.silent:
         print(f"  {line(name)}: no score")
     if resampling:

@@ -30,4 +30,4 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     imports: recipes.Imports = "all" if options.allow_imports else "none"
     recipe = recipes.load(name, overrides, profile=options.profile, imports=imports)
     print(recipe.yaml(), end="")
-    return 0, recipe.resolved()
+    return 0, recipe.resolve()

@@ -98,9 +98,9 @@ def _prepare(options: Options) -> tuple[int, dict[str, Any]]:
 
 def _read(paths: list[Path]) -> Judgements:
     """The judgements of files and of folders of sheets."""
-    from loquent.bench.study import filled
+    from loquent.bench.study import sheet_files
 
-    found, cells = filled.read_all(paths)
+    found, cells = sheet_files.read_all(paths)
     for folder, empty in cells.items():
         if empty:
             print(f"{line(str(folder))}: {empty:,} cells are still empty")

@@ -19,7 +19,7 @@ from loquent.errors import BadSetting, LoquentError, nearest
 from loquent.files import names, trust
 from loquent.rewards.counting import RAW, is_reward
 from loquent.training.datasets.collection import PLAN
-from loquent.training.datasets.designed import by_owner
+from loquent.training.datasets.designs import by_owner
 
 IDENTITY = re.compile(r"(.+)-v[0-9]+(#[0-9a-f]+)?")
 

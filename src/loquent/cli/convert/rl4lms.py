@@ -44,12 +44,12 @@ class Converted:
     notes: tuple[Note, ...]
 
     @property
-    def reported(self) -> list[Note]:
+    def omissions(self) -> list[Note]:
         """The notes on keys that the recipe does not take over, or only in part."""
         return [note for note in self.notes if note.why]
 
     @property
-    def changed(self) -> list[Note]:
+    def changes(self) -> list[Note]:
         """The notes on changes of the objective or of the algorithm, which make it another experiment."""
         return [note for note in self.notes if note.kind == CHANGED]
 
@@ -89,8 +89,8 @@ def convert(path: str | Path, *, accept_changes: bool = False) -> Converted:
     text = _page(file.stem, file.name, sections, source.notes)
     _check(text, file)
     converted = Converted(file.stem, text, tuple(source.notes))
-    if converted.changed and not accept_changes:
-        changes = "; ".join(f"{note.place} {note.text}" for note in converted.changed)
+    if converted.changes and not accept_changes:
+        changes = "; ".join(f"{note.place} {note.text}" for note in converted.changes)
         raise BadSetting(
             f"{file}: the recipe would be another experiment: {changes}. No file is written. To get the "
             "recipe with these changes, which its comments then list, give --accept-changes"
@@ -112,7 +112,9 @@ def _sections(source: Source) -> dict[str, Any]:
     evaluation = parts.evaluation(source, sections["decoding"], kind)
     sections |= {"evaluation": evaluation} if evaluation else {}
     supervised = kind == "supervised"
-    sections["algorithm"] = learning.supervised(source) if supervised else learning.on_policy(source, kind)
+    sections["algorithm"] = (
+        learning.supervised_settings(source) if supervised else learning.on_policy(source, kind)
+    )
     sections["training"] = learning.training(source, kind, sections)
     if not rewards and not supervised and "reward_fn" not in source.noted:
         source.remark("reward_fn", WHY["reward_fn"], CHANGED)

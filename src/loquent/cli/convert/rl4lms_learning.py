@@ -26,7 +26,7 @@ MASKS = ("learned_top_k", "learned_top_p", "topk")  # the first is RL4LMs' defau
 
 def on_policy(source: Source, kind: str) -> dict[str, Any]:
     """`alg.args`, `alg.kl_div` and the masking policy."""
-    source.taken("alg.id", "algorithm.kind")
+    source.note_taken("alg.id", "algorithm.kind")
     section: dict[str, Any] = {"kind": kind}
     known = _settings(kind)
     defaults = TABLES.defaults.get(kind, EMPTY)
@@ -34,7 +34,7 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
         if row.to in known:
             section |= source.settings("alg.args", {key: row}, "algorithm", defaults)
         else:
-            source.changed(f"alg.args.{key}", f"{kind} has no such setting in Loquent")
+            source.note_change(f"alg.args.{key}", f"{kind} has no such setting in Loquent")
     section |= _alone(source, kind, known)
     if "ratio" in known:
         section["ratio"] = "raw"  # RL4LMs scores tokens by the full softmax, whatever they are drawn from
@@ -43,10 +43,10 @@ def on_policy(source: Source, kind: str) -> dict[str, Any]:
     why = WHY[key] if section.get("optimizer") == "rmsprop" else ""
     if why and source.node(key) is None:
         source.remark(key, why)
-    source.taken(key, "algorithm.weight_decay", why)
+    source.note_taken(key, "algorithm.weight_decay", why)
     section |= _penalty(source)
     for key in ("alg.args.verbose", *(f"alg.policy.args.{name}" for name in POLICY_LEFT)):
-        source.left(key)
+        source.note_left(key)
     return section | (_mask(source) if kind == "nlpo" else {})
 
 
@@ -56,18 +56,18 @@ def _alone(source: Source, kind: str, known: set[str]) -> dict[str, Any]:
     stop = source.get("alg.args.target_kl", float, None)
     if stop is not None and "stop_kl" in known:
         section["stop_kl"] = 1.5 * stop
-        source.taken("alg.args.target_kl", "algorithm.stop_kl", WHY["alg.args.target_kl"])
+        source.note_taken("alg.args.target_kl", "algorithm.stop_kl", WHY["alg.args.target_kl"])
     elif stop is not None:
-        source.left("alg.args.target_kl", f"{kind} makes one step of the policy in an update")
+        source.note_left("alg.args.target_kl", f"{kind} makes one step of the policy in an update")
     if kind == "a2c" and "optimizer" in known:
         by_rmsprop = source.get("alg.args.use_rms_prop", bool, True)
         section["optimizer"] = "rmsprop" if by_rmsprop else "adamw"
-        source.taken("alg.args.use_rms_prop", "algorithm.optimizer")
+        source.note_taken("alg.args.use_rms_prop", "algorithm.optimizer")
     if kind == "trpo" and source.get("alg.args.sub_sampling_factor", int, 1) != 1:
-        source.changed("alg.args.sub_sampling_factor")
+        source.note_change("alg.args.sub_sampling_factor")
     for key in ("use_rms_prop", "sub_sampling_factor", *TRPO):
-        source.left(f"alg.args.{key}", f"{kind} does not use it")
-    source.left("alg.args.rms_prop_eps")
+        source.note_left(f"alg.args.{key}", f"{kind} does not use it")
+    source.note_left("alg.args.rms_prop_eps")
     return section
 
 
@@ -79,7 +79,7 @@ def _penalty(source: Source) -> dict[str, Any]:
         section["kl_target"] = None
     key = "alg.kl_div.norm_reward"
     if source.get(key, bool, False):
-        source.changed(key)
+        source.note_change(key)
     source.same(key)
     return section
 
@@ -107,34 +107,34 @@ def _mask(source: Source) -> dict[str, Any]:
         )
     share = mode == "learned_top_p"
     section: dict[str, Any] = {"top_p": top, "top_k": 0} if share else {"top_p": 1.0, "top_k": int(top)}
-    source.taken(f"{key}.top_mask", "algorithm.top_p" if share else "algorithm.top_k")
+    source.note_taken(f"{key}.top_mask", "algorithm.top_p" if share else "algorithm.top_k")
     why = WHY[f"{key}.mask_type"] if mode == "topk" else ""
-    source.taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", why)
+    source.note_taken(f"{key}.mask_type", "algorithm.top_p, algorithm.top_k", why)
     section["mu"] = 1 if mode == "topk" else source.get(f"{key}.target_update_iterations", int, 1000)
     key_of_mu = f"{key}.target_update_iterations"
-    source.taken(key_of_mu, "algorithm.mu", WHY[key_of_mu])
+    source.note_taken(key_of_mu, "algorithm.mu", WHY[key_of_mu])
     section["min_keep"] = max(1, source.get(f"{key}.min_tokens_to_keep", int, 100))
     more = "the released code keeps one token more of an encoder-decoder" if encoder_decoder(source) else ""
     if source.node(f"{key}.min_tokens_to_keep") is None:
         source.remark(
             f"{key}.min_tokens_to_keep", "was not set: RL4LMs then keeps 100; " + (more or "so here")
         )
-    source.taken(f"{key}.min_tokens_to_keep", "algorithm.min_keep", more)
+    source.note_taken(f"{key}.min_tokens_to_keep", "algorithm.min_keep", more)
     return section
 
 
-def supervised(source: Source) -> dict[str, Any]:
+def supervised_settings(source: Source) -> dict[str, Any]:
     """`alg.training_args`: the arguments of Hugging Face's Trainer that have a counterpart."""
     key = "alg.training_args"
-    source.taken("alg.id", "algorithm.kind")
+    source.note_taken("alg.id", "algorithm.kind")
     rows = source.get(f"{key}.per_device_train_batch_size", int, 8, 1)
     batches = source.get(f"{key}.gradient_accumulation_steps", int, 1, 1)
     schedule = source.get(f"{key}.lr_scheduler_type", str, "linear")
     if schedule == "constant":
         for name in ("warmup_steps", "warmup_ratio"):
-            source.left(f"{key}.{name}", "Hugging Face's schedule constant has no warm-up")
+            source.note_left(f"{key}.{name}", "Hugging Face's schedule constant has no warm-up")
     for name, setting in PRODUCT.items():
-        source.taken(f"{key}.{name}", f"algorithm.{setting}")
+        source.note_taken(f"{key}.{name}", f"algorithm.{setting}")
     section: dict[str, Any] = {
         "kind": "supervised",
         "minibatch": rows * batches,
@@ -145,7 +145,7 @@ def supervised(source: Source) -> dict[str, Any]:
         "warmup": 0 if schedule == "constant" else source.get(f"{key}.warmup_steps", int, 0, 0),
     }
     why = "" if schedule in TABLES.schedules else f"Loquent has no schedule {schedule}; a cosine replaces it"
-    source.taken(f"{key}.lr_scheduler_type", "algorithm.schedule", why)
+    source.note_taken(f"{key}.lr_scheduler_type", "algorithm.schedule", why)
     if source.node(f"{key}.lr_scheduler_type") is None:
         source.remark(f"{key}.lr_scheduler_type", "was not set: Hugging Face then comes down linearly")
     return section
@@ -163,13 +163,13 @@ def training(source: Source, kind: str, sections: dict[str, Any]) -> dict[str, A
     seed_key = "alg.training_args.seed" if kind == "supervised" else "alg.args.seed"
     section: dict[str, Any] = {"seed": source.get(seed_key, int, 0)}
     for key in ("alg.args.seed", "alg.training_args.seed"):
-        source.taken(key, "training.seed")
+        source.note_taken(key, "training.seed")
     device = source.get("alg.args.device", str, "auto").partition(":")[0]
     if device in ("auto", "cpu", "cuda"):
         sections["model"] |= {"device": device} if device != "auto" else {}
     else:
-        source.left("alg.args.device")
-    source.taken("alg.args.device", "model.device")
+        source.note_left("alg.args.device")
+    source.note_taken("alg.args.device", "model.device")
     supervised = kind == "supervised"
     section |= _epochs(source, sections) if supervised else _iterations(source, kind, sections)
     rows = _evaluated(source, sections["task"])
@@ -201,18 +201,18 @@ def _iterations(source: Source, kind: str, sections: dict[str, Any]) -> dict[str
             f"{tokens} tokens an update are {episodes} answers of {longest}; RL4LMs collects more answers "
             "where answers are shorter"
         )
-        source.taken(key, "training.episodes", why)
+        source.note_taken(key, "training.episodes", why)
     algorithm = sections["algorithm"]
     if "minibatch" in _settings(algorithm["kind"]):
         algorithm["minibatch"] = minibatch
         why = f"{batch} tokens are {minibatch} answer(s) of {longest}; answers are not cut apart"
-        source.taken("alg.args.batch_size", "algorithm.minibatch", why)
+        source.note_taken("alg.args.batch_size", "algorithm.minibatch", why)
     if "critic_minibatch" in _settings(algorithm["kind"]):
         size = source.get("alg.args.batch_size", int, 128, 1)
         algorithm["critic_minibatch"] = max(1, round(size / longest))
         why = f"{size} tokens of a critic's minibatch; answers are not cut apart"
-        source.taken("alg.args.batch_size", "algorithm.critic_minibatch", why)
-    source.left("alg.args.batch_size")
+        source.note_taken("alg.args.batch_size", "algorithm.critic_minibatch", why)
+    source.note_left("alg.args.batch_size")
     counts = source.settings("train_evaluation", TABLES.iterations, "training")
     return {
         "updates": counts["updates"],
@@ -245,11 +245,11 @@ def _epochs(source: Source, sections: dict[str, Any]) -> dict[str, Any]:
     limit = source.get(f"{key}.max_steps", int, -1)
     if limit > 0:
         section["updates"] = limit
-        source.taken(f"{key}.max_steps", "training.updates")
-        source.left(f"{key}.num_train_epochs", "max_steps goes before it, as in RL4LMs")
+        source.note_taken(f"{key}.max_steps", "training.updates")
+        source.note_left(f"{key}.num_train_epochs", "max_steps goes before it, as in RL4LMs")
     if rows:
         why = f"{section['updates']} updates of {size} of about {rows} rows"
-        source.taken(f"{key}.num_train_epochs", "training.updates", why)
+        source.note_taken(f"{key}.num_train_epochs", "training.updates", why)
     else:
         why = f"set it: {epochs:g} epochs times the number of your rows, divided by training.episodes"
         source.missing(f"{key}.num_train_epochs", "training.updates", why)
@@ -257,8 +257,8 @@ def _epochs(source: Source, sections: dict[str, Any]) -> dict[str, Any]:
     arguments = source.node(key)
     for name in arguments.mapping(key) if arguments else ():
         if name not in TABLES.training_args:
-            source.left(f"{key}.{name}", "the training loop has no such setting")
-    source.left(f"{key}.max_steps")
+            source.note_left(f"{key}.{name}", "the training loop has no such setting")
+    source.note_left(f"{key}.max_steps")
     return section
 
 
@@ -267,10 +267,10 @@ def _warmup(source: Source, algorithm: dict[str, Any], updates: int | None) -> N
     key = "alg.training_args.warmup_ratio"
     share = source.get(key, float, 0.0, 0)
     if algorithm["warmup"]:
-        source.left(key, "warmup_steps goes before it, as in RL4LMs")
+        source.note_left(key, "warmup_steps goes before it, as in RL4LMs")
     elif share and key not in source.noted:
         if updates is None:
             source.missing(key, "algorithm.warmup", f"set it to {share:g} times training.updates")
         else:
             algorithm["warmup"] = math.ceil(share * updates)
-    source.taken(key, "algorithm.warmup")
+    source.note_taken(key, "algorithm.warmup")

@@ -27,8 +27,8 @@ def expand(source: Source) -> None:
         values = section.get("values")
         if values is not None and isinstance(values.value, list) and values.value:
             first = values.value[0]
-            source.left(f"{name}.expand", "a sweep is a suite in Loquent (loquent bench)")
-            source.left(f"{name}.values", f"the first of {len(values.value)} values of a sweep is taken")
+            source.note_left(f"{name}.expand", "a sweep is a suite in Loquent (loquent bench)")
+            source.note_left(f"{name}.values", f"the first of {len(values.value)} values of a sweep is taken")
             source.root.value[name] = Node(first.value, first.file, first.line)
 
 
@@ -44,7 +44,7 @@ def task(source: Source, kind: str) -> dict[str, Any]:
     else:
         section |= {"source": "path", "path": pool}
         _own_rows(source, pool)
-    source.left("env.args.context_start_token")
+    source.note_left("env.args.context_start_token")
     section["horizon"] = "terminal"
     return section
 
@@ -52,13 +52,13 @@ def task(source: Source, kind: str) -> dict[str, Any]:
 def _imdb(source: Source) -> None:
     """Note what becomes of the data pool of IMDB."""
     why = WHY["datapool." + source.get("datapool.id", str)]
-    source.taken("datapool.id", "task.dataset, task.source", why)
-    source.left("datapool.args.seed")
+    source.note_taken("datapool.id", "task.dataset, task.source", why)
+    source.note_left("datapool.args.seed")
     key = "datapool.args.positive_ratio"
     if source.get(key, float, 1.0, 0) == 1:
         source.same(key)
     else:
-        source.changed(key)
+        source.note_change(key)
 
 
 def _own_rows(source: Source, pool: str) -> None:
@@ -73,7 +73,7 @@ def _own_rows(source: Source, pool: str) -> None:
         return
     for name, node in options.mapping("datapool.args").items():
         why = f"give your rows with complete prompts, made with {node.bare()!r}"
-        source.left(f"datapool.args.{name}", why)
+        source.note_left(f"datapool.args.{name}", why)
 
 
 def model(source: Source, kind: str) -> dict[str, Any]:
@@ -81,25 +81,25 @@ def model(source: Source, kind: str) -> dict[str, Any]:
     key = "alg.model_name" if kind == "supervised" else "alg.policy.args.model_name"
     path = source.get(key, str)
     has_options = "bart" in path or "blenderbot" in path  # the configurations of GPT-2 and T5 have none
-    source.taken(key, "model.path", WHY["own options"] if has_options else "")
+    source.note_taken(key, "model.path", WHY["own options"] if has_options else "")
     tokenizer = source.get("tokenizer.model_name", str, path)
     if tokenizer == path:
-        source.taken("tokenizer.model_name", "model.path")
+        source.note_taken("tokenizer.model_name", "model.path")
     else:
         why = (
             f"a model brings its own tokenizer; this one is that of {path}: if it has none, add the files of "
             f"{tokenizer}'s to a copy of it"
         )
-        source.left("tokenizer.model_name", why)
-    source.left("tokenizer.padding_side")
-    source.left("tokenizer.pad_token_as_eos_token")
+        source.note_left("tokenizer.model_name", why)
+    source.note_left("tokenizer.padding_side")
+    source.note_left("tokenizer.pad_token_as_eos_token")
     place = "alg.model_type" if kind == "supervised" else "alg.policy.id"
     if encoder_decoder(source):
-        source.taken(place, "model.path", WHY["alg.model_type"])
+        source.note_taken(place, "model.path", WHY["alg.model_type"])
     elif kind == "supervised":
-        source.taken(place, "algorithm.learn_on", WHY["supervised"])
-    source.taken("alg.model_type", "algorithm.learn_on")
-    source.taken("alg.policy.id", "model.critic, model.reference")
+        source.note_taken(place, "algorithm.learn_on", WHY["supervised"])
+    source.note_taken("alg.model_type", "algorithm.learn_on")
+    source.note_taken("alg.policy.id", "model.critic, model.reference")
     if kind == "supervised":
         return {"path": path, "critic": "none", "reference": "none"}
     return {"path": path, "critic": "network", "reference": "copy"}
@@ -133,9 +133,9 @@ def decoding(source: Source, kind: str) -> dict[str, Any]:
     section |= _learned_prompts(source) if kind == "supervised" else _prompts(source)
     _end_token(source, kind)
     if source.get("env.args.priority_scale", float, 0.0) == 0 and kind != "supervised":
-        source.taken("env.args.priority_scale", "training.priority")
+        source.note_taken("env.args.priority_scale", "training.priority")
     else:
-        source.left("env.args.priority_scale")
+        source.note_left("env.args.priority_scale")
     return section
 
 
@@ -149,24 +149,24 @@ def _lengths(source: Source, section: dict[str, Any]) -> None:
             f"{longest} had no reward"
         )
         why = differs if most != longest else ""
-        source.taken("env.args.max_episode_length", "decoding.max_new_tokens", why)
+        source.note_taken("env.args.max_episode_length", "decoding.max_new_tokens", why)
     section.setdefault("max_new_tokens", 20)
 
 
 def _prompts(source: Source) -> dict[str, Any]:
     """The most tokens of a prompt, and the side of the cut, which RL4LMs' environment decides alone."""
     key, side = "env.args.max_prompt_length", f"env.args.{SIDE}"
-    source.left("tokenizer.truncation_side", f"{side} decides, on the left if it is not set")
-    source.left("tokenizer.max_length", f"{key} decides")
+    source.note_left("tokenizer.truncation_side", f"{side} decides, on the left if it is not set")
+    source.note_left("tokenizer.max_length", f"{key} decides")
     section = {"truncation_side": _side(source, side)}
-    source.taken(side, "decoding.truncation_side")
+    source.note_taken(side, "decoding.truncation_side")
     return section | _most(source, key, "decoding")
 
 
 def _learned_prompts(source: Source) -> dict[str, Any]:
     """The cut of the texts that are learned from: where the tokenizer itself cuts, not at max_length."""
     side, key = _side(source, "tokenizer.truncation_side"), "tokenizer.max_length"
-    source.taken("tokenizer.truncation_side", "decoding.truncation_side")
+    source.note_taken("tokenizer.truncation_side", "decoding.truncation_side")
     if not encoder_decoder(source):
         _most(source, key, "evaluation", "; learning reads whole texts, as far as the context goes")
         return {"truncation_side": side}
@@ -199,7 +199,7 @@ def _most(source: Source, key: str, section: str, more: str = "") -> dict[str, A
         return {}
     start = 0 if encoder_decoder(source) else 1
     why = f"with the start token, which RL4LMs does not put before the {prompt} tokens" if start else ""
-    source.taken(key, f"{section}.max_prompt_tokens", why + more)
+    source.note_taken(key, f"{section}.max_prompt_tokens", why + more)
     return {"max_prompt_tokens": prompt + start}
 
 
@@ -209,7 +209,7 @@ def _end_token(source: Source, kind: str) -> None:
     ends = WHY[key]
     if kind != "supervised" and source.node(key) is None:
         source.remark(key, f"was not set: in RL4LMs answers then go on after their end token; {ends}")
-    source.taken(key, "(same in Loquent)", "" if source.get(key, bool, False) else ends)
+    source.note_taken(key, "(same in Loquent)", "" if source.get(key, bool, False) else ends)
 
 
 def evaluation(source: Source, base: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def evaluation(source: Source, base: dict[str, Any], kind: str) -> dict[str, Any
         settings = defaults | _generation(source, key, _draws(source, key), "evaluation")
         section = {name: value for name, value in settings.items() if base.get(name) != value}
     else:
-        source.taken(key, "evaluation")
+        source.note_taken(key, "evaluation")
     section |= _most(source, "tokenizer.max_length", "evaluation") if kind == "supervised" else {}
     section |= _evaluated_side(source, base) if kind != "supervised" else {}
     return section | source.settings("train_evaluation", TABLES.evaluation, "evaluation")
@@ -240,7 +240,7 @@ def _evaluated_side(source: Source, base: dict[str, Any]) -> dict[str, Any]:
         )
         source.remark(key, why)
         return {}
-    source.taken(key, "evaluation.truncation_side")
+    source.note_taken(key, "evaluation.truncation_side")
     own = _side(source, key)
     return {"truncation_side": own} if own != side else {}
 
@@ -256,29 +256,29 @@ def _generation(source: Source, key: str, draws: bool, section: str) -> dict[str
     """
     beams = source.get(f"{key}.num_beams", int, 1)
     settings: dict[str, Any] = {"method": "sample" if draws else "beam" if beams > 1 else "greedy"}
-    source.taken(f"{key}.do_sample", f"{section}.method")
+    source.note_taken(f"{key}.do_sample", f"{section}.method")
     if settings["method"] == "beam":
         settings["beams"] = beams
-        source.taken(f"{key}.num_beams", f"{section}.beams")
+        source.note_taken(f"{key}.num_beams", f"{section}.beams")
     else:
         why = "Loquent does not sample from beams" if beams > 1 else ""
-        source.taken(f"{key}.num_beams", f"{section}.method", why)
+        source.note_taken(f"{key}.num_beams", f"{section}.method", why)
     if draws:
         settings["top_k"] = source.get(f"{key}.top_k", int, 50)
         if source.node(f"{key}.top_k") is None:
             source.remark(f"{key}.top_k", WHY["top_k"])
-        source.taken(f"{key}.top_k", f"{section}.top_k")
+        source.note_taken(f"{key}.top_k", f"{section}.top_k")
         for name, kind in GENERATION.items():
             if source.node(f"{key}.{name}") is not None:
                 settings[name] = source.get(f"{key}.{name}", kind)
-                source.taken(f"{key}.{name}", f"{section}.{name}")
+                source.note_taken(f"{key}.{name}", f"{section}.{name}")
     settings |= _answer_lengths(source, key, section)
     node = source.node(key)
     for name, item in node.mapping(key).items() if node and node.value is not None else ():
         if item.value is None:
             source.same(f"{key}.{name}")
         known = name in ("post_processing_fn", "length_penalty")
-        source.left(f"{key}.{name}", WHY[name] if known else f"decoding has no {name} in Loquent")
+        source.note_left(f"{key}.{name}", WHY[name] if known else f"decoding has no {name} in Loquent")
     return settings
 
 
@@ -290,10 +290,10 @@ def _answer_lengths(source: Source, key: str, section: str) -> dict[str, Any]:
         begun = _begun(source)
         settings["min_new_tokens"] = max(0, source.get(least, int) - begun)
         why = f"Hugging Face counts what a decoder reads before an answer too; it is {begun} token(s) here"
-        source.taken(least, f"{section}.min_new_tokens", why if begun else "")
+        source.note_taken(least, f"{section}.min_new_tokens", why if begun else "")
     if source.get(most, int, None) is not None:
         settings["max_new_tokens"] = source.get(most, int, low=1)
-        source.taken(most, f"{section}.max_new_tokens")
+        source.note_taken(most, f"{section}.max_new_tokens")
     else:
         source.remark(most, WHY["max_new_tokens"])
     return settings

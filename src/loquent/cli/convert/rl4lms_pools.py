@@ -18,7 +18,7 @@ def task(source: Source, pool: str, pair: bool) -> dict[str, Any]:
     if found.dataset == "constant":
         return section | _constant(source, pair)
     if found.pinned:
-        source.taken("datapool.id", "task.dataset, task.source", found.remark)
+        source.note_taken("datapool.id", "task.dataset, task.source", found.remark)
         section["source"] = "hub"
     else:
         section |= {"source": "path", "path": pool}
@@ -31,7 +31,7 @@ def task(source: Source, pool: str, pair: bool) -> dict[str, Any]:
         section["prompt"] = _prompt(source, found)
     section |= source.settings(KEY, found.options, "task")
     if pool == "commongen" and source.get(f"{KEY}.concept_separator_token", str, " ") != " ":
-        source.changed(f"{KEY}.concept_separator_token")
+        source.note_change(f"{KEY}.concept_separator_token")
     source.same(f"{KEY}.concept_separator_token")
     return section
 
@@ -42,17 +42,17 @@ def _prompt(source: Source, found: Pool) -> str:
     for option, default in (found.prefix, found.suffix):
         texts.append(source.get(f"{KEY}.{option}", str, default) if option else "")
         if option:
-            source.taken(f"{KEY}.{option}", "task.prompt")
+            source.note_taken(f"{KEY}.{option}", "task.prompt")
     return found.part.join(texts)
 
 
 def _constant(source: Source, pair: bool) -> dict[str, Any]:
     """One prompt. GPT-2's end token alone is the start token, which a prompt without a text has too."""
-    source.taken("datapool.id", "task.dataset")
+    source.note_taken("datapool.id", "task.dataset")
     prompt = source.get(f"{KEY}.prompt", str)
     if prompt == GPT2_END and not pair:
-        source.taken(f"{KEY}.prompt", "task.prompt", WHY[f"{KEY}.prompt"])
+        source.note_taken(f"{KEY}.prompt", "task.prompt", WHY[f"{KEY}.prompt"])
         prompt = ""
-    source.taken(f"{KEY}.prompt", "task.prompt")
-    source.left(f"{KEY}.n_samples")
+    source.note_taken(f"{KEY}.prompt", "task.prompt")
+    source.note_left(f"{KEY}.n_samples")
     return {"prompt": prompt}

@@ -43,7 +43,7 @@ def rewards(source: Source) -> dict[str, Any]:
                 source.missing("reward_fn.id", "rewards.concept_preference.path", WHY[f"reward_fn.{name}"])
             terms = _term(source, name)
         for option in _open_options(source, "reward_fn.args"):
-            source.changed(f"reward_fn.args.{option}", f"{name} has no such option in Loquent")
+            source.note_change(f"reward_fn.args.{option}", f"{name} has no such option in Loquent")
     return terms
 
 
@@ -63,23 +63,25 @@ def _add_metric(source: Source, key: str, section: dict[str, Any]) -> None:
     name = source.get(f"{key}.id", str)
     score = SCORES.get(name, Score(name))
     if score.name not in registry.names("metric"):
-        source.left(key, f"Loquent has no metric {name!r}; `loquent list metrics` shows its metrics")
+        source.note_left(key, f"Loquent has no metric {name!r}; `loquent list metrics` shows its metrics")
         return
     if needed := _needed("metric", score):
-        source.left(key, f"{score.name} needs {needed}, which the file does not give; name it in the recipe")
+        source.note_left(
+            key, f"{score.name} needs {needed}, which the file does not give; name it in the recipe"
+        )
         return
-    options = _options(source, f"{key}.args", "metric", score, source.left)
+    options = _options(source, f"{key}.args", "metric", score, source.note_left)
     if score.name == "perplexity" and source.get("datapool.id", str) == "imdb":
         options["field"] = "text"  # whose references are whole reviews
     name_in_recipe = _free_name(score.name, options, section)
     if name_in_recipe in section:
-        source.left(f"{key}.id", f"{score.name} is in the list twice, with the same options")
+        source.note_left(f"{key}.id", f"{score.name} is in the list twice, with the same options")
     else:
         same_name = name_in_recipe == score.name
         section[name_in_recipe] = options if same_name else {"of": score.name, **options}
-    source.taken(f"{key}.id", f"metrics.{name_in_recipe}", score.remark)
+    source.note_taken(f"{key}.id", f"metrics.{name_in_recipe}", score.remark)
     for option in _open_options(source, f"{key}.args"):
-        source.left(f"{key}.args.{option}", f"{score.name} has no such option in Loquent")
+        source.note_left(f"{key}.args.{option}", f"{score.name} has no such option in Loquent")
 
 
 def _free_name(name: str, options: dict[str, Any], section: Mapping[str, Any]) -> str:
@@ -98,7 +100,7 @@ def _term(source: Source, name: str) -> dict[str, Any]:
     score = SCORES.get(name, Score(name))
     kind = "reward" if score.name in registry.names("reward") else "metric"
     if score.name not in registry.names(kind) or score.name in NO_REWARD:
-        source.changed(
+        source.note_change(
             "reward_fn",
             f"there is no reward {name!r} in Loquent, and without a reward nothing but the KL penalty is "
             "learned; `loquent list rewards` shows its rewards",
@@ -106,14 +108,14 @@ def _term(source: Source, name: str) -> dict[str, Any]:
         return {}
     if needed := _needed(kind, score):
         why = f"{score.name} needs {needed}, which the file does not give; name it in the recipe"
-        source.changed("reward_fn", why)
+        source.note_change("reward_fn", why)
         return {}
     term: dict[str, Any] = {"weight": 1.0}
     if name == "rouge":
         term["key"] = f"rouge/{_rouge(source)}"
-    source.taken("reward_fn.id", f"rewards.{score.name}", score.remark)
+    source.note_taken("reward_fn.id", f"rewards.{score.name}", score.remark)
     _shaping(source)
-    return {score.name: term | _options(source, "reward_fn.args", kind, score, source.changed)}
+    return {score.name: term | _options(source, "reward_fn.args", kind, score, source.note_change)}
 
 
 def _rouge(source: Source) -> str:
@@ -122,7 +124,7 @@ def _rouge(source: Source) -> str:
     kind: str = source.get(key, str)
     if kind not in KINDS:
         raise BadSetting(f"{source.place(key)}: {UnknownName('ROUGE of RL4LMs', kind, KINDS)}")
-    source.taken(key, "rewards.rouge.key")
+    source.note_taken(key, "rewards.rouge.key")
     return kind
 
 
@@ -133,7 +135,7 @@ def _intent(source: Source) -> dict[str, Any]:
     terms["intent_accuracy"] |= SCORES["intent_accuracy"].fixed
     if not shaped:
         del terms["meteor"]
-    source.taken("reward_fn.args.shape", "rewards.meteor")
+    source.note_taken("reward_fn.args.shape", "rewards.meteor")
     return terms
 
 
@@ -143,8 +145,8 @@ def _summed(source: Source, name: str, remark: str) -> dict[str, Any]:
     for coefficient, term in TABLES.sums[name].items():
         key = f"reward_fn.args.{coefficient}"
         terms[term] = {"weight": source.get(key, float, 1.0)}
-        source.taken(key, f"rewards.{term}.weight")
-    source.taken("reward_fn.id", ", ".join(f"rewards.{term}" for term in terms), remark)
+        source.note_taken(key, f"rewards.{term}.weight")
+    source.note_taken("reward_fn.id", ", ".join(f"rewards.{term}" for term in terms), remark)
     _shaping(source)
     return terms
 
@@ -156,7 +158,7 @@ def _shaping(source: Source) -> None:
     if shaping is None:
         source.same(key)
     else:
-        source.changed(
+        source.note_change(
             key,
             f"{shaping} is not added to the reward, because Loquent does not have it; a function of yours "
             "may be a second reward (of: module:function)",
@@ -181,7 +183,7 @@ def _options(
     for name, node in _open_options(source, key).items():
         option, place = score.options.get(name, name), f"{key}.{name}"
         if name in score.free:
-            source.left(place, score.free[name])
+            source.note_left(place, score.free[name])
         elif name in score.always:
             if (bool(node.value) if score.always[name] is True else node.value) != score.always[name]:
                 refuse(place, f"{score.name} is computed as with {name}: {score.always[name]}")
@@ -194,7 +196,7 @@ def _options(
                 refuse(place, remark)
             else:
                 options[option] = value
-                source.taken(place, f"{kind}s.{score.name}.{option}", remark)
+                source.note_taken(place, f"{kind}s.{score.name}.{option}", remark)
     return options
 
 

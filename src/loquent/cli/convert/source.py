@@ -116,10 +116,10 @@ class Source:
             value = self.get(f"{section}.{name}", KINDS[row.type], default, row.low)
             if value is not None or not row.optional:
                 values[row.to] = value
-                self.taken(f"{section}.{name}", f"{target}.{row.to}", row.why if value else "")
+                self.note_taken(f"{section}.{name}", f"{target}.{row.to}", row.why if value else "")
         return values
 
-    def taken(self, key: str, target: str, why: str = "") -> None:
+    def note_taken(self, key: str, target: str, why: str = "") -> None:
         """Note that a key has become the setting `target`; no note if it is not in the file."""
         self._note(key, target, why)
 
@@ -127,11 +127,11 @@ class Source:
         """Note that a key asks for what Loquent does in any case."""
         self._note(key, "(same in Loquent)", "")
 
-    def left(self, key: str, why: str = "") -> None:
+    def note_left(self, key: str, why: str = "") -> None:
         """Note why a key, with all keys inside it, has no counterpart; no note if it is not in the file."""
         self._note(key, "", why or WHY[key])
 
-    def changed(self, key: str, why: str = "") -> None:
+    def note_change(self, key: str, why: str = "") -> None:
         """Note that the recipe departs from a key, so that it is another experiment."""
         self._note(key, "", why or WHY[key], CHANGED)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from loquent.cli.grammar.options import CommandOptions
 from loquent.cli.grammar.summaries import overview, sentence
-from loquent.core.options import COMMAND_LINE, Node, coerced
+from loquent.core.options import COMMAND_LINE, Node, coerce
 from loquent.core.settings import range_text
 from loquent.errors import BadSetting
 from loquent.files.machine.version import __version__
@@ -89,7 +89,7 @@ def read(command: str, options: type[Chosen], words: Sequence[str]) -> Chosen:
     hints = typing.get_type_hints(options)
     try:
         checked = {
-            field.name: coerced(
+            field.name: coerce(
                 _node(values[field.name], hints[field.name]), hints[field.name], field, label(field)
             )
             for field in fields(options)

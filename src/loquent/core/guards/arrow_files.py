@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import limited
+from loquent.core.guards import sandbox
 from loquent.core.guards.json_files import loads
 from loquent.core.guards.opening import MOST_WHOLE, check_expansion, check_regular, whole
 
@@ -29,8 +29,8 @@ def batch_rows(path: Path) -> int:
     check_regular(path)
     try:
         job = {"path": str(path.resolve())}
-        sizes = limited.run(WORKER, job, seconds=SECONDS, memory=MEMORY)
-    except limited.Failed as error:
+        sizes = sandbox.run(WORKER, job, seconds=SECONDS, memory=MEMORY)
+    except sandbox.Failed as error:
         raise OSError(f"its metadata cannot be read: {error}") from error
     check_expansion(sizes["total"], path.stat().st_size)
     return int(min(ROWS, max(1, MOST_WHOLE // max(1, sizes["longest"]))))

@@ -33,7 +33,7 @@ def spans(text: str, plain: Collection[str], packed: Collection[str]) -> list[Sp
             numbers with a comma between them, for which there may be other separators.
     """
     found: list[Span] = []
-    for passes, view in enumerate(unescaped(text)):
+    for passes, view in enumerate(unescape(text)):
         for gaps, mark in ((None, ""), (SPACE, ""), (SEPARATOR, ""), (SEPARATOR, ",")):
             words = packed if gaps is SEPARATOR else (*plain, *packed)
             searched = gaps.sub(mark, view) if gaps else view
@@ -97,7 +97,7 @@ class _View:
         return self.source._place(first)[0], self.source._place(first + self.width[segment] - 1)[1]
 
 
-def unescaped(text: str) -> Iterator[str]:
+def unescape(text: str) -> Iterator[str]:
     """The text in lower case, the same without its escapes, without the escapes of those, and so on."""
     view = _lower(text)
     yield view

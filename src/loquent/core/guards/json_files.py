@@ -58,7 +58,7 @@ def loads(text: Any, *, nan: NaN = "refused", unique: bool = False) -> Any:
         BadJson: the text is not JSON, is longer than `MOST_BYTES`, or is nested deeper than `LEVELS`.
     """
     if not isinstance(text, str | bytes):
-        raise BadJson(f"JSON must be a text, got {shown(text)}")
+        raise BadJson(f"JSON must be a text, got {show(text)}")
     if len(text) > MOST_BYTES:
         raise BadJson(f"it has {len(text):,} bytes; at most {MOST_BYTES:,} are read")
     if isinstance(text, bytes):
@@ -130,7 +130,7 @@ def load_object(
     """The JSON object of a file, by the rules of `load`; any other JSON value is an error too."""
     value = load(path, advice, error=error, nan=nan)
     if not isinstance(value, dict):
-        raise error(_message(str(path), f"it must hold a JSON object {{...}}, got {shown(value)}", advice))
+        raise error(_message(str(path), f"it must hold a JSON object {{...}}, got {show(value)}", advice))
     return value
 
 
@@ -161,7 +161,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """A value as error messages show it: short, with JSON's names for None, True and False."""
     names = {None: "null", True: "true", False: "false"}
     if value is None or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The sizes in a Parquet file's metadata, for the process with limits of `core.guards.limited`.
+"""The sizes in a Parquet file's metadata, for the process with limits of `core.guards.sandbox`.
 
 In some damaged files asking for them ends the process, because nothing catches the library's error.
 """

@@ -96,7 +96,7 @@ def check_success(what: str, success: Any, cut: str, unreached: str) -> None:
         )
 
 
-def broken(rule: str, error: Exception, argument: Any, *, on: str = "", text: str = "") -> BrokenTask:
+def rule_error(rule: str, error: Exception, argument: Any, *, on: str = "", text: str = "") -> BrokenTask:
     """The error for a rule that raised on an argument; `text` is what `read` got before `play`."""
     what = f"{rule} raised {type(error).__name__} ({error}) on {on}{argument!r:.200}"
     if argument is None:

@@ -8,7 +8,7 @@ from base64 import b64encode, urlsafe_b64encode
 from typing import Any
 from urllib.parse import urlsplit
 
-from loquent.core.guards.escapes import Span, spans, unescaped
+from loquent.core.guards.escapes import Span, spans, unescape
 from loquent.errors import BadSetting
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -24,7 +24,7 @@ class Secret:
     def __init__(self, key: str = "") -> None:
         self._key = key
         is_secret = len(key) >= SHORTEST
-        self._plain = {form for form in unescaped(key) if len(form) >= SHORTEST} if is_secret else set()
+        self._plain = {form for form in unescape(key) if len(form) >= SHORTEST} if is_secret else set()
         self._packed = {*_digits(key.encode())} if is_secret else set()
         self.longest = LONGEST_LETTER * len(key) if is_secret else 0  # characters of a form of the key
 
@@ -36,7 +36,7 @@ class Secret:
         """The authorization header; none without a key."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
-    def hidden(self, value: Any) -> Any:
+    def hide(self, value: Any) -> Any:
         """A text or a JSON value with *** for the key, also in names; a number with its digits becomes ***.
 
         The key is found in any case, as it is, in base64 and in hexadecimal, also as an address, JSON, a
@@ -45,9 +45,9 @@ class Secret:
         if not self._plain or value is None or isinstance(value, bool):
             return value
         if isinstance(value, dict):
-            return {self.hidden(name): self.hidden(item) for name, item in value.items()}
+            return {self.hide(name): self.hide(item) for name, item in value.items()}
         if isinstance(value, list):
-            return [self.hidden(item) for item in value]
+            return [self.hide(item) for item in value]
         if not isinstance(value, str):
             return HIDDEN if self._spans(f"{value} {str(value).replace('.', '')}") else value
         parts, last = [], 0

@@ -18,19 +18,19 @@ UNUSUAL = re.compile(r"[^\n\t -~]")
 COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """The text with all control, format and surrogate characters escaped, except line breaks and tabs."""
     return UNUSUAL.sub(_escape_character, text)
 
 
 def line(text: object) -> str:
     """A text that must stay within one line: line breaks and tabs are escaped too."""
-    return escaped(str(text)).replace("\n", "\\n").replace("\t", "\\t")
+    return escape_text(str(text)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def write_own(stream: Any, text: str) -> None:
     """Write and flush a text whose colours (`ESC [ ... m`) are kept; all other sequences are escaped."""
-    safe = "".join(part if i % 2 else escaped(part) for i, part in enumerate(COLOUR.split(text)))
+    safe = "".join(part if i % 2 else escape_text(part) for i, part in enumerate(COLOUR.split(text)))
     (stream.put if isinstance(stream, Guard) else stream.write)(_writable(stream, safe))
     stream.flush()
 
@@ -53,7 +53,7 @@ class Guard:
         """Write the escaped text; returns the length of `text`, like other streams."""
         bar = text.startswith("\r") and self._line != "text"
         back = "\r" if bar and self._line == "bar" else ""
-        self.put(back + _writable(self.stream, escaped(text[1:] if bar else text)), bar)
+        self.put(back + _writable(self.stream, escape_text(text[1:] if bar else text)), bar)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -77,7 +77,7 @@ def guard() -> None:
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def guard_streams() -> Iterator[None]:
     """Guard stdout and stderr within the context.
 
     After an unexpected error they stay guarded, because the interpreter prints the traceback through them.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import limited
+from loquent.core.guards import sandbox
 from loquent.errors import BadModel, MissingExtra
 
 WORKER = Path(__file__).with_name("tokenizer_worker.py")
@@ -60,8 +60,8 @@ def _check(place: Path, files: Sequence[Path], worker: Path, job: dict[str, str]
     if digest.hexdigest() in _ACCEPTED:
         return
     try:
-        limited.run(worker, job, seconds=SECONDS, memory=memory)
-    except limited.Failed as reason:
+        sandbox.run(worker, job, seconds=SECONDS, memory=memory)
+    except sandbox.Failed as reason:
         raise BadModel(f"{place} is not a tokenizer that can be used: {reason}; {ADVICE}") from None
     _ACCEPTED.add(digest.hexdigest())
 

@@ -1,4 +1,4 @@
-"""The first reading and use of a tokenizer.json, for the process with limits of `core.guards.limited`.
+"""The first reading and use of a tokenizer.json, for the process with limits of `core.guards.sandbox`.
 
 It imports only tokenizers beside the standard library. What it accepts is bounded in use too: the parts of
 the pipeline can make a text only so much longer, on every text.

@@ -83,10 +83,10 @@ class Attempts:
         """
         self.failed += 1
         if not error.again or self.failed > self.connection.retries:
-            raise self.broken(error) from None
+            raise self.final_error(error) from None
         await asyncio.sleep(self.pause(error))
 
-    def broken(self, error: Failed) -> BrokenAgent:
+    def final_error(self, error: Failed) -> BrokenAgent:
         """The error after the last attempt."""
         times = f"{self.failed} times" if self.failed > 1 else "once"
         return BrokenAgent(f"{self.who} was asked {times} and failed: {error}")

@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 from loquent.core.guards import json_files
 from loquent.core.guards.secret import from_environment, without_user
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.core.remote.attempts import Attempts, Connection, Failed, TooLong
 from loquent.core.seeding import Key
 from loquent.errors import BrokenAgent, MissingExtra
@@ -148,30 +148,30 @@ class Endpoint:
             raise
         except Exception as error:  # of the libraries below: no connection, a cut response, an invalid head
             reason = _root(error)
-            raise Failed(f"no response ({type(reason).__name__}{self.shown(str(reason))})") from None
+            raise Failed(f"no response ({type(reason).__name__}{self.quote_text(str(reason))})") from None
         if not 200 <= status < 300:
             message = _error_text(raw)
             context = (status in TOO_MUCH and CONTEXT.search(message) is not None) or status == 413
             raise Failed(
-                f"status {status}{self.shown(message)}",
+                f"status {status}{self.quote_text(message)}",
                 status in AGAIN,
                 headers.get("Retry-After"),
                 status,
                 context,
             )
         try:
-            return self.secret.hidden(json_files.loads(raw, nan="null"))
+            return self.secret.hide(json_files.loads(raw, nan="null"))
         except ValueError as error:
             raise Failed(
-                f"status {status}, and a response that is not JSON{self.shown(str(error))}"
+                f"status {status}, and a response that is not JSON{self.quote_text(str(error))}"
             ) from None
 
-    def shown(self, text: str) -> str:
+    def quote_text(self, text: str) -> str:
         """A text of the endpoint after a colon, for errors; "" for an empty text.
 
         The text is on one line, without the key, without control characters, and shortened.
         """
-        text = escaped(" ".join(without_user(self.secret.hidden(text)).split()))
+        text = escape_text(" ".join(without_user(self.secret.hide(text)).split()))
         return f": {text if len(text) <= SHOWN else text[: SHOWN - 3] + '...'}" if text else ""
 
     async def _exchange(self, content: bytes, kind: str) -> tuple[int, Any, bytes]:
@@ -239,12 +239,12 @@ def _unpacked(raw: bytes, encoding: str, limit: int) -> bytes:
 def _error_text(raw: bytes) -> str:
     """The text of an error's body; JSON is written without escapes, which could hide a key."""
     try:
-        return dumped(json_files.loads(raw, nan="null"))
+        return dump_value(json_files.loads(raw, nan="null"))
     except ValueError:
         return raw.decode("utf-8", "replace")
 
 
-def dumped(value: Any) -> str:
+def dump_value(value: Any) -> str:
     """A JSON value as text; "" for an empty value."""
     return json.dumps(value, ensure_ascii=False) if value else ""
 

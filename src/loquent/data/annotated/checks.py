@@ -27,7 +27,7 @@ class BadItem(ValueError):
         self.number = number
 
 
-def added(fields: Mapping[str, Any], check: Check) -> Row:
+def make_added_row(fields: Mapping[str, Any], check: Check) -> Row:
     """A row from fields outside the source, with their `id`, or with the id `added:HASH` of the fields.
 
     Raises:

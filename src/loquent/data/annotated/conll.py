@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from loquent.data.annotated.placed import Lines
+from loquent.data.annotated.loading import Lines
 from loquent.data.readers import Fields, Records, lines
 from loquent.errors import BadRow, BadSetting, nearest
 

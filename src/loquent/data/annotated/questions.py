@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.core.values import Record
 from loquent.data.annotated.checks import Unlabelled
-from loquent.data.annotated.sentences import weighted
+from loquent.data.annotated.sentences import weight_field
 from loquent.data.columns import field
 
 FACTS = ("fact1", "fact2")
@@ -49,7 +49,12 @@ def check(record: Mapping[str, Any]) -> Record:
         raise ValueError(f"the answer is {answer!r:.60}; it must be one of the choices {', '.join(ids)}")
     texts = tuple(text for _, text in pairs)
     return Record(
-        question=stem, facts=_facts(record), choices=texts, ids=tuple(ids), answer=answer, **weighted(record)
+        question=stem,
+        facts=_facts(record),
+        choices=texts,
+        ids=tuple(ids),
+        answer=answer,
+        **weight_field(record),
     )
 
 

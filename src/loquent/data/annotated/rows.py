@@ -51,9 +51,9 @@ class Rows:
             self._splits[split] = self._check_labels(splits.get(split, ()))
         return self._splits[split]
 
-    def added(self, fields: Mapping[str, Any]) -> Row:
+    def make_added_row(self, fields: Mapping[str, Any]) -> Row:
         """A row made from fields outside the source; BadRow if the fields do not fit the task."""
-        return checks.added(fields, self._check)
+        return checks.make_added_row(fields, self._check)
 
     def _check_labels(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         allowed = frozenset(self._labels or ())
@@ -76,7 +76,7 @@ class RowsTask(Task):
 
     def row_from(self, fields: Mapping[str, Any]) -> Row:
         """A row from its fields, or from those of another row; BadRow if they do not fit the task."""
-        return self._rows.added(fields)
+        return self._rows.make_added_row(fields)
 
 
 class GameTask(RowsTask):
@@ -114,6 +114,6 @@ def labels(options: L, builtin: tuple[str, ...], unlimited: Callable[[L], Splits
     return builtin if options.source == "builtin" else checks.labels_of(unlimited(options))
 
 
-def limited(splits: Splits, limit: int) -> Splits:
+def limit_splits(splits: Splits, limit: int) -> Splits:
     """The splits with at most `limit` rows each; 0: all."""
-    return {split: sources.limited(rows, limit) for split, rows in splits.items()}
+    return {split: sources.limit_rows(rows, limit) for split, rows in splits.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loquent.data.annotated.conll import conll, conllu
-from loquent.data.annotated.placed import at, files
+from loquent.data.annotated.loading import at, files
 from loquent.data.columns import Placed
 from loquent.data.readers import jsonl
 

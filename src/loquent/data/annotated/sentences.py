@@ -8,7 +8,7 @@ from typing import Any
 from loquent.core.values import Record
 from loquent.data.annotated.checks import strings
 from loquent.data.columns import field
-from loquent.data.pools import finite, shown
+from loquent.data.pools import finite, show
 
 
 def check(
@@ -47,21 +47,21 @@ def check(
         )
     return Record(
         tokens=tokens,
-        labels=tuple(map(stripped, labels)) if prefixes == "strip" else labels,
-        **weighted(record),
+        labels=tuple(map(strip_prefix, labels)) if prefixes == "strip" else labels,
+        **weight_field(record),
     )
 
 
-def stripped(label: str) -> str:
+def strip_prefix(label: str) -> str:
     """A label without the prefix for the token's position in a span: B-PER becomes PER."""
     return label[2:] if label[:2] in ("B-", "I-", "E-", "S-", "L-", "U-") and len(label) > 2 else label
 
 
-def weighted(record: Mapping[str, Any]) -> dict[str, float]:
+def weight_field(record: Mapping[str, Any]) -> dict[str, float]:
     """The field `weight` if the record has it; ValueError unless it is a finite number of at least 0."""
     if "weight" not in record:
         return {}
     weight = record["weight"]
     if not finite(weight):
-        raise ValueError(f"the weight is {shown(weight)}; it must be a finite number of at least 0")
+        raise ValueError(f"the weight is {show(weight)}; it must be a finite number of at least 0")
     return {"weight": float(weight)}

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from loquent.data.annotated import reuters
-from loquent.data.annotated.placed import at, files
+from loquent.data.annotated.loading import at, files
 from loquent.data.columns import Place, Placed
 from loquent.data.readers import Fields, csv_rows, jsonl, lines
 from loquent.errors import BadRow, BadSetting

@@ -7,7 +7,7 @@ from typing import Any
 
 from loquent.core.values import Record
 from loquent.data.annotated.checks import strings
-from loquent.data.annotated.sentences import weighted
+from loquent.data.annotated.sentences import weight_field
 from loquent.data.columns import field
 
 
@@ -27,4 +27,4 @@ def check(record: Mapping[str, Any], *, text_field: str = "", label_field: str =
     labels = strings(record, name, "labels", split=True)
     if twice := next((label for label in labels if labels.count(label) > 1), None):
         raise ValueError(f"the label {twice!r} occurs twice in {name!r}; each label must occur once")
-    return Record(text=text, labels=labels, **weighted(record))
+    return Record(text=text, labels=labels, **weight_field(record))

@@ -2,8 +2,8 @@
 
 from loquent.data.features.base import Featurizer
 from loquent.data.features.bytepair import BytePair
-from loquent.data.features.hashed import Hashed
 from loquent.data.features.making import make
+from loquent.data.features.ngrams import Hashed
 from loquent.data.features.vectors import WordVectors
 from loquent.data.features.views import View, view
 

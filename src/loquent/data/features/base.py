@@ -124,7 +124,7 @@ class Featurizer(ABC):
         for tokens, vectors in zip(missing, self.encode_tokens(missing) if missing else (), strict=True):
             self._sentences.put(tokens, self._check(vectors, len(tokens)).copy())
 
-    def clipped(self, vectors: Vectors) -> Vectors:
+    def clip_vectors(self, vectors: Vectors) -> Vectors:
         """The array, clipped in place to the bound, which float32 rounding can exceed."""
         return np.clip(vectors, -self.bound, self.bound, out=vectors)
 

@@ -54,7 +54,7 @@ class BytePair(Featurizer):
     @cached_property
     def reads(self) -> str:
         """A hash of both files."""
-        return files.hashed(self.pieces, self.vectors)
+        return files.hash_files(self.pieces, self.vectors)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """float32[n, dimension]; a word without a known piece counts as zeros."""
@@ -63,7 +63,7 @@ class BytePair(Featurizer):
             words = text.split()
             if words:
                 row[:] = np.mean([self._word(word) for word in words], axis=0)
-        return self.clipped(vectors)
+        return self.clip_vectors(vectors)
 
     def cut(self, word: str) -> list[str]:
         """The pieces of one word."""
@@ -101,10 +101,10 @@ class BytePair(Featurizer):
             except ValueError:
                 why = f"this line is {line[:60]!r}; it must hold a piece, a tab and the piece's score"
                 raise BadRow(why, file=path, line=number) from None
-        return lambda word: merged(BEGIN + word, scores)
+        return lambda word: merge_pieces(BEGIN + word, scores)
 
 
-def merged(word: str, scores: Mapping[str, float]) -> list[str]:
+def merge_pieces(word: str, scores: Mapping[str, float]) -> list[str]:
     """The pieces of a word.
 
     Repeatedly merges the neighbours whose union has the highest score, the leftmost of equal scores.

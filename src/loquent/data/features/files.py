@@ -54,7 +54,7 @@ def existing(path: str) -> Path:
     return place
 
 
-def hashed(*paths: str) -> str:
+def hash_files(*paths: str) -> str:
     """A hash of the contents of files, 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for path in paths:

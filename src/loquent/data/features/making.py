@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from loquent.core import registry
 from loquent.core.options import Node, fill
-from loquent.core.values import Record, frozen, plain
+from loquent.core.values import Record, freeze, plain
 from loquent.data.features.base import Featurizer
 from loquent.errors import BadSetting, naming
 
@@ -40,13 +40,13 @@ def make(settings: Featurizer | Mapping[str, Any] | str | None = None) -> Featur
     return featurizer
 
 
-def resolved(settings: Mapping[str, Any]) -> Record:
+def resolve_settings(settings: Mapping[str, Any]) -> Record:
     """The settings with the kind and all defaults filled in; raises the errors of `make`."""
     featurizer = make(settings)
     options = {
         field.name: getattr(featurizer, field.name) for field in dataclasses.fields(cast(Any, featurizer))
     }
-    return Record({"kind": settings.get("kind", DEFAULT), **frozen(plain(options))})
+    return Record({"kind": settings.get("kind", DEFAULT), **freeze(plain(options))})
 
 
 def _node(value: Any) -> Node:

@@ -78,7 +78,7 @@ class TokenView:
             arrays[f"{name}_real"] = np.array([0] * (length - len(ids)) + [1] * len(ids), dtype=np.int8)
         return arrays
 
-    def stopped(self, drawn: Sequence[int]) -> str | None:
+    def stop_reason(self, drawn: Sequence[int]) -> str | None:
         """Why an answer has ended: "end", "length", or None before its end."""
         if drawn and drawn[-1] == END:
             return "end"

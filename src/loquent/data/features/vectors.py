@@ -12,7 +12,7 @@ import numpy as np
 from loquent.core.settings import check_ranges, setting
 from loquent.data.features import files
 from loquent.data.features.base import Featurizer, Vectors
-from loquent.data.features.hashed import WORD
+from loquent.data.features.ngrams import WORD
 
 DIGIT = re.compile(r"\d")
 
@@ -52,7 +52,7 @@ class WordVectors(Featurizer):
         words = self.words or (
             self.path.removesuffix(".npy") + ".words.txt" if self.path.endswith(".npy") else ""
         )
-        return files.hashed(*([self.path, words] if words else [self.path]))
+        return files.hash_files(*([self.path, words] if words else [self.path]))
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """float32[n, dimension]."""
@@ -62,7 +62,7 @@ class WordVectors(Featurizer):
             places = list(self._places(text))
             if places:
                 row[:] = table[places].mean(0) * self.scale
-        return self.clipped(vectors)
+        return self.clip_vectors(vectors)
 
     def knows(self, word: str) -> bool:
         """Whether the file has a vector for a word, in one of the forms of the lookup."""

@@ -19,8 +19,8 @@ from loquent.data.reviews.grammar import (
     PREMISE,
     names,
     neutral,
-    sided,
     verdict,
+    write_sentence,
 )
 from loquent.data.reviews.lexicon import ASPECTS
 
@@ -88,7 +88,7 @@ def _review(draw: Iterator[float]) -> tuple[str, bool]:
         # One or two aspects further, so that an aspect does not repeat too soon
         step = 1 + int(next(draw) * 2)
         first, second = _ASPECTS[aspect % len(_ASPECTS)], _ASPECTS[(aspect + step) % len(_ASPECTS)]
-        sentences.append(sided(templates, side, draw, chosen_names, first, second))
+        sentences.append(write_sentence(templates, side, draw, chosen_names, first, second))
         aspect += 3 if step == 2 else 2
     sentences.append(verdict(positive, draw, chosen_names))
     return _ARTICLE.sub("an ", " ".join(sentences)), positive

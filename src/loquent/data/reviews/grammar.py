@@ -38,7 +38,7 @@ def neutral(templates: Sequence[str], draw: Iterator[float], names: Sequence[str
     return _fill(_neutral(_pick(templates, draw)), draw, names)
 
 
-def sided(
+def write_sentence(
     templates: Sequence[str],
     positive: bool,
     draw: Iterator[float],
@@ -54,7 +54,7 @@ def verdict(positive: bool, draw: Iterator[float], names: Sequence[str]) -> str:
     """The last sentence of a review."""
     if next(draw) < 0.5:
         return neutral(VERDICT_FOR if positive else VERDICT_AGAINST, draw, names)
-    return sided(VERDICT, positive, draw, names, "acting", "story")
+    return write_sentence(VERDICT, positive, draw, names, "acting", "story")
 
 
 def _fill(parts: Parts, draw: Iterator[float], names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from loquent.core.guards import arrow_files
 from loquent.core.guards.opening import check_regular
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.settings import Remark
 from loquent.errors import BadRow, LoquentError, MissingExtra
 
@@ -48,7 +48,7 @@ def count(path: Path) -> int:
             return sum(batch.num_rows for batch in batches)
 
 
-def saved(folder: Path) -> Any:
+def load_saved(folder: Path) -> Any:
     """The table, in the library's own type, of a folder that `datasets.Dataset.save_to_disk` made.
 
     Raises:
@@ -58,7 +58,7 @@ def saved(folder: Path) -> Any:
         import datasets
     except ImportError as error:
         raise MissingExtra("a folder of datasets", "hub") from error
-    with _reading(folder), borrowed(Key(0, ("datasets",))):
+    with _reading(folder), borrow_generators(Key(0, ("datasets",))):
         for file in arrow_files.streams(folder):
             _check(arrow_files.schema_of(file), folder)
         return datasets.load_from_disk(str(folder))
@@ -107,7 +107,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise BadRow(f"this file cannot be read ({why})", file=path) from error
 
 
-def kept(schema: Any, place: Any) -> list[str]:
+def select_columns(schema: Any, place: Any) -> list[str]:
     """The columns of a table that are read; errors and warnings as `_check`."""
     return _check(schema, place)[0]
 

@@ -41,7 +41,7 @@ LIKE_ANSWER = ("response", "output", "solution", "target", "summary", "ground_tr
 Messages = list[dict[str, Any]]
 
 
-def prompted(record: Mapping[str, Any]) -> dict[str, Any] | None:
+def prompt_fields(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """The fields that a record gets in the first form that fits; None if none fits.
 
     These are `prompt` and `references`, `messages` (those before the answer) where the prompt has messages,
@@ -77,7 +77,7 @@ def prompted(record: Mapping[str, Any]) -> dict[str, Any] | None:
 def plain_prompt(record: Mapping[str, Any]) -> str | None:
     """The prompt of a record of plain texts that is certain to fit; None says nothing.
 
-    Most rows of large files are such records, which this tells in a tenth of the time of `prompted`.
+    Most rows of large files are such records, which this tells in a tenth of the time of `prompt_fields`.
     """
     prompt, answer = record.get("prompt"), record.get("references")
     if answer is None:
@@ -221,10 +221,10 @@ def _without_none(value: Any) -> Any:
 
 
 def _text(value: Any, name: str) -> str:
-    return checked(value, f"the field {name!r}")
+    return require_text(value, f"the field {name!r}")
 
 
-def checked(text: Any, noun: str) -> str:
+def require_text(text: Any, noun: str) -> str:
     """A text that is not blank; ValueError for anything else."""
     if not isinstance(text, str):
         raise ValueError(f"{noun} is {kind_of(text)}; it must be a string")
@@ -239,4 +239,4 @@ def _texts(value: Any, name: str) -> tuple[str, ...]:
         raise ValueError(
             f"the field {name!r} is {value!r:.80}; it must be a string or a list of at least one string"
         )
-    return tuple(checked(text, f"{name.rstrip('s')} {i}") for i, text in enumerate(texts))
+    return tuple(require_text(text, f"{name.rstrip('s')} {i}") for i, text in enumerate(texts))

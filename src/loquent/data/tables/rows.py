@@ -98,7 +98,7 @@ class Rows(Sequence[Row]):
         """The rows at other places, which must be ascending."""
         return Rows(self.store, places, self.columns, self.make, self.names)
 
-    def made(self, make: Make, *names: Any) -> Rows:
+    def transform(self, make: Make, *names: Any) -> Rows:
         """These rows, each made by a function that `names` name; it must keep the id."""
         return Rows(self.store, self.places, self.columns, make, names)
 
@@ -106,7 +106,7 @@ class Rows(Sequence[Row]):
         """The ids in order, without reading a row."""
         return (self.store.id(int(place)) for place in self.places)
 
-    def chosen(self, chosen: Callable[[Row], bool]) -> Rows:
+    def select(self, chosen: Callable[[Row], bool]) -> Rows:
         """The rows for which a function is true; it reads them all."""
         return self.at(self.places[np.fromiter(map(chosen, self), bool, len(self))])
 

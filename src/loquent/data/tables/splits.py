@@ -66,7 +66,7 @@ def for_validation(draws: Draws) -> Indices:
     return _first(draws, len(draws) // VALIDATION_ONE_IN)
 
 
-def limited(draws: Draws, limit: int) -> Indices:
+def limit_draws(draws: Draws, limit: int) -> Indices:
     """At most `limit` rows (0: all), ascending. A smaller limit gives a subset of a larger one."""
     if not limit or len(draws) <= limit:
         return np.arange(len(draws), dtype=np.uint32)

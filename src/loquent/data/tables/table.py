@@ -65,7 +65,10 @@ class HubTable(Table):
 
     def __init__(self, place: Any, dataset: Any) -> None:
         dataset = hub_folder.without_media(dataset)
-        self.place, self.dataset = place, dataset.select_columns(columnar.kept(dataset.data.schema, place))
+        self.place, self.dataset = (
+            place,
+            dataset.select_columns(columnar.select_columns(dataset.data.schema, place)),
+        )
         self.size = int(dataset.data.nbytes)
 
     def count(self) -> int:

@@ -112,7 +112,7 @@ def _members(tables: Tables, counts: Mapping[str, int], limit: int) -> dict[str,
             parts["train"] = np.delete(train, aside)
             parts |= {"validation": train[aside]} if len(aside) else {}
         found[split] = {
-            name: members[keyed.limited(draws[members], limit)] for name, members in parts.items()
+            name: members[keyed.limit_draws(draws[members], limit)] for name, members in parts.items()
         }
     return found
 
@@ -176,7 +176,7 @@ def _json(record: Mapping[str, Any]) -> bytes:
 def _weigh(written: Written, before: int, weight: Any) -> None:
     """Note the weight of the row after so many; None: it has none. ValueError for a wrong one."""
     if weight is not None and (not json_files.is_number(weight) or weight < 0):
-        raise ValueError(f"the weight is {json_files.shown(weight)}; it must be a number of at least 0")
+        raise ValueError(f"the weight is {json_files.show(weight)}; it must be a number of at least 0")
     written.weights.extend([1.0] * (before - len(written.weights)))
     if weight is not None:
         written.weights.append(float(weight))

@@ -143,7 +143,7 @@ def find_label(network: Any, meaning: str, label: str | int) -> int:
     numbers = [i for i, name in network.labels.items() if name.strip().lower() in NAMES[meaning]]
     if len(numbers) != 1:
         raise BadModel(
-            f"the label for {meaning} is not clear from the names {network.known}; one of "
+            f"the label for {meaning} is not clear from the names {network.labels_text}; one of "
             f"{', '.join(NAMES[meaning])} is allowed. Set the option {meaning} to the label's name "
             "or number"
         )

@@ -40,7 +40,7 @@ def write(folder: Path, kind: str, content: Mapping[str, Any], unread: tuple[str
     }
     files = {name: manifest.digest(path) for name, path in paths.items() if name not in (CARD, *unread)}
     card = {"format": FORMAT, "kind": kind, **content, "files": files}
-    atomic.write_json(folder / CARD, manifest.sealed(card))
+    atomic.write_json(folder / CARD, manifest.add_seal(card))
 
 
 def save(folder: Path, kind: str, content: Mapping[str, Any], arrays: Arrays) -> None:
@@ -80,10 +80,10 @@ def read(
     card = json_files.load_object(path, advice, error=error)
     kinds = (card.get("kind"), card.get("format"))
     if kinds != (kind or kinds[0], FORMAT):
-        has, needed = " and ".join(map(json_files.shown, kinds)), f"{kind or 'any'} and {FORMAT}"
+        has, needed = " and ".join(map(json_files.show, kinds)), f"{kind or 'any'} and {FORMAT}"
         raise error(f"{path}: kind and format are {has}; {needed} are needed; {advice}")
     try:
-        return manifest.opened(card, path, advice)
+        return manifest.remove_seal(card, path, advice)
     except BadCheckpoint as problem:
         raise error(str(problem)) from problem
 

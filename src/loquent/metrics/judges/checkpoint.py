@@ -44,7 +44,7 @@ def read(folder: Path, of: Mapping[str, Any]) -> dict[str, Any] | None:
         with safe_open(file, framework="pt") as saved:
             tree = json_files.loads((saved.metadata() or {}).get(STATE, ""))
             names = list(saved.keys())
-            state: dict[str, Any] = tensor_tree.joined(tree, {name: saved.get_tensor(name) for name in names})
+            state: dict[str, Any] = tensor_tree.join(tree, {name: saved.get_tensor(name) for name in names})
         differing = [name for name in of if json_files.loads(json.dumps(of[name])) != state[name]]
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadCheckpoint(f"{file} cannot be read ({error}); {advice}") from error

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.guards import tokenizer_files
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.settings import redefault, setting
 from loquent.files.atomic import replacing
 from loquent.metrics.judges import card
@@ -85,7 +85,7 @@ def train(
 
     tokenizer = load_tokenizer(settings.model, None)
     tokenizer.model_max_length = min(settings.most_tokens, tokenizer.model_max_length)
-    with borrowed(key.child("head")):
+    with borrow_generators(key.child("head")):
         module = _start(settings, dict(enumerate(labels)))
     trainer = Trainer(module, _lessons(module, tokenizer, training, held_out, settings), settings, key)
     history = trainer.run()

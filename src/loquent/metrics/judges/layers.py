@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.judges import card
@@ -83,7 +83,7 @@ def train(
         raise MissingExtra("training an answerer or a guesser", "train") from error
     from loquent.pretrained import evaluating
 
-    with borrowed(key.child("weights")):
+    with borrow_generators(key.child("weights")):
         first = nn.Linear(training.inputs.shape[1], settings.hidden)
         module = nn.Sequential(first, nn.ReLU(), nn.Linear(settings.hidden, outputs)).eval()
 

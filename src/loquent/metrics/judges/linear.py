@@ -148,7 +148,7 @@ class Classifier:
     def __call__(self, texts: Sequence[str]) -> list[float]:
         """The probability that each text is positive."""
         counts = self.features(texts)
-        values = weighted(counts, self.idf, len(texts))
+        values = tf_idf(counts, self.idf, len(texts))
         margins = np.bincount(counts.text, values * self.weights[counts.feature], len(texts))
         return [logistic(self.slope * margin + self.intercept) for margin in margins.tolist()]
 
@@ -239,7 +239,7 @@ def _names(head: Any) -> tuple[str, ...]:
     return ("idf", "weights", "codes") if "vocabulary" in head else ("idf", "weights")
 
 
-def weighted(counts: Counts, idf: Floats, texts: int) -> Floats:
+def tf_idf(counts: Counts, idf: Floats, texts: int) -> Floats:
     """The tf-idf values (1 + log count) * idf of counted features, each text scaled to Euclidean length 1."""
     logs = np.array([0.0, *(1 + math.log(k) for k in range(1, int(counts.times.max(initial=0)) + 1))])
     values = logs[counts.times] * idf[counts.feature]
@@ -253,7 +253,7 @@ def logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
-def counted(features: Features, texts: Sequence[str], size: int = 512) -> Counts:
+def count_features(features: Features, texts: Sequence[str], size: int = 512) -> Counts:
     """The counts of many texts, computed for `size` texts at a time."""
     chunks = []
     for first in range(0, len(texts), size):

@@ -25,8 +25,8 @@ from loquent.metrics.judges.linear import (
     Floats,
     Linear,
     WordNgrams,
-    counted,
-    weighted,
+    count_features,
+    tf_idf,
 )
 from loquent.metrics.text import words
 
@@ -71,8 +71,8 @@ def train_judge(texts: Sequence[str], positive: Labels) -> Classifier:
     texts, positive = [texts[i] for i in chosen], positive[chosen]
     features = CharacterNgrams()
     even = np.ones(len(features))
-    batches = [counted(features, texts), counted(features, _prefixes(texts))]
-    values = [weighted(counts, even, len(texts)) for counts in batches]
+    batches = [count_features(features, texts), count_features(features, _prefixes(texts))]
+    values = [tf_idf(counts, even, len(texts)) for counts in batches]
     fold = np.arange(len(texts)) % FOLDS
     margins = np.zeros((len(batches), len(texts)))
     for k in range(FOLDS):
@@ -130,10 +130,10 @@ def _matrix(features: Features, texts: Sequence[str]) -> tuple[Floats, Any]:
     """
     from scipy.sparse import csr_matrix
 
-    counts = counted(features, texts)
+    counts = count_features(features, texts)
     documents = np.bincount(counts.feature, minlength=len(features))
     idf = np.log((1 + len(texts)) / (1 + documents)) + 1
-    values = weighted(counts, idf, len(texts))
+    values = tf_idf(counts, idf, len(texts))
     return idf, csr_matrix((values, (counts.text, counts.feature)), shape=(len(texts), len(features)))
 
 

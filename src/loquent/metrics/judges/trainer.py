@@ -105,7 +105,7 @@ class Trainer:
 
         means = Means()
         self.gradient.learn(numbers, loss, means, divisor=len(numbers))
-        return means.logged()["loss"]
+        return means.log_values()["loss"]
 
     def _end_epoch(self, epoch: int) -> None:
         held_out = {f"held_out_{name}": value for name, value in self.lessons.held_out().items()}

@@ -21,7 +21,7 @@ except ImportError as error:  # pragma: no cover - the extra is installed where 
     raise MissingExtra("a transformer that classifies comments", "train") from error
 
 from loquent.pretrained import ClassifierNetwork
-from loquent.pretrained.folder import from_pretrained, untrained
+from loquent.pretrained.folder import from_pretrained, new_network
 from loquent.pretrained.language import load_module, load_tokenizer
 
 WEIGHTS = "model.safetensors"
@@ -45,7 +45,7 @@ class Head(PreTrainedModel):
 
     def __init__(self, config: Any, encoder: Any = None) -> None:
         super().__init__(config)
-        self.model = untrained(AutoModel, config) if encoder is None else encoder
+        self.model = new_network(AutoModel, config) if encoder is None else encoder
         if getattr(self.model, "pooler", None) is None:
             raise BadModel(
                 f"{config.name_or_path or config.model_type}: the encoder has no pooled state, which this "

@@ -46,10 +46,10 @@ def token_f1(gold: Labels, predicted: Labels, average: str = "micro") -> float:
         return token_accuracy(gold, predicted)
     _check([gold], [predicted])
     right = Counter(a for a, b in zip(gold, predicted, strict=True) if a == b)
-    return averaged(Counter(gold), Counter(predicted), right, average)
+    return average_f1(Counter(gold), Counter(predicted), right, average)
 
 
-def averaged(gold: Counter[str], predicted: Counter[str], right: Counter[str], average: str) -> float:
+def average_f1(gold: Counter[str], predicted: Counter[str], right: Counter[str], average: str) -> float:
     """The mean F1 of the classes that occur ("macro"), or its mean weighted by gold counts ("weighted").
 
     It is 0 if no class occurs.

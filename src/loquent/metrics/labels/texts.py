@@ -46,7 +46,7 @@ def row_labels(row: Row) -> list[Labels]:
     return [tuple(labels)]
 
 
-def padded(gold: Sequence[str], predicted: Sequence[str]) -> tuple[Labels, Labels]:
+def pad_labels(gold: Sequence[str], predicted: Sequence[str]) -> tuple[Labels, Labels]:
     """Both sequences, the shorter one padded with "" to the length of the other."""
     length = max(len(gold), len(predicted))
     return (*gold, *[""] * (length - len(gold))), (*predicted, *[""] * (length - len(predicted)))

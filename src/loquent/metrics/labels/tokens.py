@@ -18,7 +18,7 @@ from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.labels import span_scores
-from loquent.metrics.labels.texts import Labels, padded, row_labels, tags
+from loquent.metrics.labels.texts import Labels, pad_labels, row_labels, tags
 from loquent.metrics.pairs import Tally
 
 Pair = tuple[Labels, Labels]  # gold and predicted labels, of equal length
@@ -140,7 +140,7 @@ def _pairs(samples: Samples, score: Callable[[Pair], float]) -> list[Pair | None
     for text, texts, row in zip(samples.predictions, samples.references, samples.rows, strict=True):
         predicted = tags(text)
         gold = [tags(reference) for reference in texts] or row_labels(row)
-        options = [pair for labels in gold if (pair := padded(labels, predicted))[0]]
+        options = [pair for labels in gold if (pair := pad_labels(labels, predicted))[0]]
         if len(options) > 1:
             pairs.append(max(options, key=lambda pair: (score(pair), pair)))
         else:
@@ -156,5 +156,5 @@ def _token_scores(counts: Counter[tuple[str, str]]) -> tuple[float, ...]:
         predicted[b] += count
         if a == b:
             right[a] += count
-    f1 = [span_scores.averaged(gold, predicted, right, average) for average in AVERAGES]
+    f1 = [span_scores.average_f1(gold, predicted, right, average) for average in AVERAGES]
     return right.total() / counts.total(), *f1

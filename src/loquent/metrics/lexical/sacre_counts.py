@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loquent.metrics.lexical.bleu import count_matches, token_counts
-from loquent.metrics.lexical.sacre_private import counts_of, f_score, prepared, words_of
+from loquent.metrics.lexical.sacre_private import counts_of, f_score, prepare_text, words_of
 
 
 def count_words(metric: Any, prediction: str, references: Sequence[str]) -> list[float]:
@@ -19,7 +19,7 @@ def count_words(metric: Any, prediction: str, references: Sequence[str]) -> list
     The reference length is the closest one; of two equally close lengths, the shorter one.
     """
     texts = (prediction, *references)
-    first, *others = (token_counts(prepared(metric, text).split()) for text in texts)
+    first, *others = (token_counts(prepare_text(metric, text).split()) for text in texts)
     matches = count_matches(first, others, _closest)
     return [matches.predicted, matches.reference, *matches.matched, *matches.total]
 
@@ -51,7 +51,7 @@ def _grams(metric: Any, text: str) -> list[list[str]]:
 
     Characters are without white space; punctuation marks are split off words.
     """
-    text = prepared(metric, text)
+    text = prepare_text(metric, text)
     line = "".join(text.split())
     grams = [[line[i : i + n] for i in range(len(line) - n + 1)] for n in range(1, metric.char_order + 1)]
     words = words_of(metric, text) if metric.word_order else []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def prepared(metric: Any, text: str) -> str:
+def prepare_text(metric: Any, text: str) -> str:
     """A text in the metric's letter case, tokenised."""
     text = metric._preprocess_segment(text)
     return text

@@ -126,7 +126,7 @@ def places() -> list[Path]:
     return [*(Path(root) / "corpora" / name for root in roots for name in ("wordnet", "wordnet.zip")), DEBIAN]
 
 
-@content.kept(4)
+@content.cache_reads(4)
 def load(path: str) -> WordNet:
     """The WordNet at a path, read again if its files have changed."""
     return WordNet(Path(path))

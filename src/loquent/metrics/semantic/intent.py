@@ -89,7 +89,7 @@ class IntentAccuracy(Share):
         numbers = f"{self.first} to {self.first + len(network.labels) - 1}"
         raise BadRow(
             f"row {row.id}: the classifier does not have the intent {value!r}; allowed are "
-            f"{numbers}, or a name of {network.known}"
+            f"{numbers}, or a name of {network.labels_text}"
         )
 
 

@@ -20,7 +20,7 @@ from loquent.errors import BadModel, BadSetting
 from loquent.metrics.judges.reward_models.note import ADVICE, GOOD_BAD, LABELS, Note, check_files, read_note
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
-from loquent.metrics.text import judged
+from loquent.metrics.text import judged_texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class PreferenceModel:
                 f"{network.module.config.name_or_path}: the network has {len(network.labels)} outputs, and "
                 f"its note says {self.note.objective}, which has {len(LABELS[self.note.objective])}; {ADVICE}"
             )
-        texts = judged(samples.predictions, samples.prompts, self.note.include_prompt)
+        texts = judged_texts(samples.predictions, samples.prompts, self.note.include_prompt)
         if self.note.objective == GOOD_BAD:
             scores = network.probabilities(texts, token_budget=self.token_budget)[:, 1]
         else:

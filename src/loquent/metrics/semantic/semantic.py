@@ -15,7 +15,7 @@ from loquent.errors import BadModel
 from loquent.metrics.networks import ModelOptions
 from loquent.metrics.pairs import with_means
 from loquent.metrics.semantic.preference_model import check_form
-from loquent.metrics.text import judged
+from loquent.metrics.text import judged_texts
 
 OVER: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": fmean}
 
@@ -99,7 +99,7 @@ class Bleurt:
         if len(network.labels) != 1:
             raise BadModel(
                 "bleurt needs a regression network with one output; this one has the labels "
-                f"{network.known}. Name a BLEURT checkpoint with bleurt.path"
+                f"{network.labels_text}. Name a BLEURT checkpoint with bleurt.path"
             )
         references, predictions = (
             [reference for reference, _ in pairs],
@@ -161,7 +161,7 @@ class LabelProbability(Share):
             return with_means({self.name: []})
         network = self.network()
         label = network.label(self.label)
-        texts = judged(samples.predictions, samples.prompts, self.include_prompt)
+        texts = judged_texts(samples.predictions, samples.prompts, self.include_prompt)
         return with_means(
             {self.name: network.probabilities(texts, token_budget=self.token_budget)[:, label].tolist()}
         )

@@ -20,7 +20,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.pairs import with_means
 from loquent.metrics.sentiment.opinion_words import NEGATIVE, NEGATORS, POSITIVE
-from loquent.metrics.text import is_punctuation, judged, words
+from loquent.metrics.text import is_punctuation, judged_texts, words
 
 REACH = 3  # the number of words after a negation whose sign it inverts
 BUILT_IN = {**dict.fromkeys(POSITIVE, 1.0), **dict.fromkeys(NEGATIVE, -1.0)}
@@ -52,7 +52,7 @@ class Lexicon:
 
     def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`."""
-        texts = judged(samples.predictions, samples.prompts, self.include_prompt)
+        texts = judged_texts(samples.predictions, samples.prompts, self.include_prompt)
         return with_means({self.keys[0]: [balance(text, self.weights) for text in texts]})
 
 

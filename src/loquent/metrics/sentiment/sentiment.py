@@ -1,9 +1,10 @@
 """Sentiment: the probability that a text is positive, by one of two trained classifiers or by a named one.
 
 `sentiment` is a logistic regression on word n-grams, trained on one half of the labelled training rows;
-`judge` is naive Bayes on character n-grams, trained on the other half. The halves share no text (`labelled`),
-so a gain in `sentiment` that `judge` confirms is no artefact of the first classifier. Both are trained on
-first use and kept in the context's cache. With `classifier=`, a Hugging Face classifier replaces them.
+`judge` is naive Bayes on character n-grams, trained on the other half. The halves share no text
+(`classifiers`), so a gain in `sentiment` that `judge` confirms is no artefact of the first classifier. Both
+are trained on first use and kept in the context's cache. With `classifier=`, a Hugging Face
+classifier replaces them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from loquent.core.options import takes
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
 from loquent.metrics.pairs import with_means
-from loquent.metrics.sentiment import labelled
-from loquent.metrics.text import judged
+from loquent.metrics.sentiment import classifiers
+from loquent.metrics.text import judged_texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ class Sentiment(Share):
     def __call__(self, samples: Samples) -> Measured:
         """Score the predictions, after their prompts if `include_prompt`."""
         scores = (
-            self.classifier(judged(samples.predictions, samples.prompts, self.include_prompt))
+            self.classifier(judged_texts(samples.predictions, samples.prompts, self.include_prompt))
             if samples.predictions
             else []
         )
@@ -112,9 +113,9 @@ def judge(context: Context, options: SentimentOptions) -> Sentiment:
     return Sentiment("judge", _classifier("judge", context, options), options.include_prompt)
 
 
-def _classifier(metric: labelled.Kind, context: Context, options: SentimentOptions) -> Any:
+def _classifier(metric: classifiers.Kind, context: Context, options: SentimentOptions) -> Any:
     if not options.classifier:
-        return labelled.classifier(metric, context, options.rows)
+        return classifiers.classifier(metric, context, options.rows)
     from loquent import pretrained
 
     revision = options.revision or None

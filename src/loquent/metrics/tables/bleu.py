@@ -93,7 +93,7 @@ class BleuTotto(Share):
         counts = count_words(_bleu(), answer, [words.line(text) for text in references])
         score = _score(counts, effective=True) if prediction.strip() else 0.0
         if self.pad and len(references) < words.REFERENCES:
-            counts = count_words(_bleu(), answer, words.padded(references))
+            counts = count_words(_bleu(), answer, words.pad_references(references))
         return Sample(score, counts)
 
 

@@ -56,7 +56,7 @@ def shares(prediction: Grams, reference: Grams, table: Collection[str]) -> tuple
     return precision, in_table / reference.in_table if reference.in_table else 1.0
 
 
-def mentioned(values: Sequence[Words], words: Words) -> float:
+def mention_share(values: Sequence[Words], words: Words) -> float:
     """The mean over values of the share of a value's words that a text has, in the value's order (eq. 7)."""
     at, length = places(words), len(words)
     return sum(lcs_length_at(value, at, length) / len(value) for value in values) / len(values)

@@ -97,7 +97,7 @@ class Parent(Share):
         table = table_words(table_of(row))
         if not references or not table.values:
             return None
-        lines = words.padded(references) if self.pad else tuple(map(words.line, references))
+        lines = words.pad_references(references) if self.pad else tuple(map(words.line, references))
         answer = words.tokens(words.answer(prediction))
         return best(answer, [words.tokens(text) for text in dict.fromkeys(lines)], table)
 
@@ -126,7 +126,7 @@ def table_words(table: Table) -> TableWords:
 def best(prediction: Words, references: Sequence[Words], table: TableWords) -> tuple[float, float, float]:
     """F, precision and recall against the reference with the highest F."""
     predicted = [overlaps.grams(prediction, table.words, n) for n in ORDERS]
-    mentions = overlaps.mentioned(table.values, prediction) or SMOOTHING
+    mentions = overlaps.mention_share(table.values, prediction) or SMOOTHING
     scores = []
     for reference in references:
         gold = [overlaps.grams(reference, table.words, n) for n in ORDERS]
@@ -134,7 +134,7 @@ def best(prediction: Words, references: Sequence[Words], table: TableWords) -> t
         precisions, recalls = zip(*shares, strict=True)
         precision = _geometric(precisions) if precisions[0] else 0.0
         reference_recall = _geometric(recalls) if recalls[0] else SMOOTHING
-        share = 1.0 - overlaps.mentioned(table.values, reference)
+        share = 1.0 - overlaps.mention_share(table.values, reference)
         recall = math.exp((1.0 - share) * math.log(reference_recall) + share * math.log(mentions))
         scores.append((2.0 * precision * recall / (precision + recall + 1e-8), precision, recall))
     return max(scores)

@@ -26,7 +26,7 @@ def answer(prediction: str) -> str:
     return line(prediction.strip() or NULL)
 
 
-def padded(references: Sequence[str]) -> tuple[str, ...]:
+def pad_references(references: Sequence[str]) -> tuple[str, ...]:
     """References as `line`, filled up with `<null>` to three, as in the official files."""
     return (*map(line, references), *[NULL] * (REFERENCES - len(references)))
 

@@ -17,7 +17,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from loquent.models.caches.last import Gives, Last
 from loquent.models.caches.prompts import PREFILL, distinct, passes
-from loquent.pretrained import context, head, hidden, logits, padded
+from loquent.pretrained import context, head, hidden, logits, pad_rows
 
 BLOCK = 32  # columns that a slab grows by
 
@@ -88,11 +88,11 @@ class Slab(DynamicLayer):  # type: ignore[misc]  # transformers has no types
         """Append another slab's rows; both end at the same column, with zeros on the left."""
         width = max(self.used, other.used)
 
-        def aligned(slab: Tensor, used: int) -> Tensor:
+        def align(slab: Tensor, used: int) -> Tensor:
             return nn.functional.pad(slab[:, :, :used], (0, 0, width - used, BLOCK))
 
-        self.keys = torch.cat([aligned(self.keys, self.used), aligned(other.keys, other.used)])
-        self.values = torch.cat([aligned(self.values, self.used), aligned(other.values, other.used)])
+        self.keys = torch.cat([align(self.keys, self.used), align(other.keys, other.used)])
+        self.values = torch.cat([align(self.values, self.used), align(other.values, other.used)])
         self.used = width
 
 
@@ -127,7 +127,7 @@ class Cached:
 
     def _read(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read prompts in one pass, and append their rows."""
-        ids, real = padded(prompts, self.pad, self.module.device, left=True)
+        ids, real = pad_rows(prompts, self.pad, self.module.device, left=True)
         cache = DynamicCache(config=self.module.config)
         slabs = [Slab() for _ in cache.layers]
         cache.layers = [*slabs]
@@ -223,7 +223,7 @@ class Uncached:
         self.rows = [self.rows[i] for i in index.tolist()]
 
     def _read(self, rows: list[list[int]]) -> Last:
-        ids, real = padded(rows, self.pad, self.module.device)
+        ids, real = pad_rows(rows, self.pad, self.module.device)
         last, row = real.sum(1) - 1, torch.arange(len(rows), device=ids.device)
         layer = None if self.gives == "states" else head(self.module)
         states = hidden(self.module, ids)[row, last] if self.gives != "logits" or layer is not None else None

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from loquent.errors import BadSetting
 from loquent.models.caches import twins
 from loquent.models.caches.cache import Cached, Rows, Uncached, may_serve
+from loquent.models.caches.encoder_decoder import Paired
 from loquent.models.caches.last import Gives
-from loquent.models.caches.paired import Paired
 from loquent.models.caches.slots import Slots
 from loquent.pretrained import head
 from loquent.pretrained.footprint import type_of_products
@@ -52,7 +52,7 @@ def rows_of(
                 "decoding.compile (or evaluation.compile) to false"
             )
         # imported here because torch's compiler takes seconds to import
-        from loquent.models.caches.compiled import compiled_step
+        from loquent.models.caches.compilation import compiled_step
 
         return Slots(own, module, pad, rows, columns, gives, compiled_step(module.device))
     if is_pair(module):

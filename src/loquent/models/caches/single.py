@@ -39,12 +39,12 @@ def token_step(
         slots, heads = keys[layer], key.shape[1]
         slots[rows, :, places], values[layer][rows, :, places] = key.to(slots.dtype), value
         query = query.view(n, heads, -1, query.shape[2])  # heads that share keys are computed together
-        return mixed(query, slots, values[layer], mask).reshape(n, -1)
+        return grouped_attention(query, slots, values[layer], mask).reshape(n, -1)
 
     return own.step(trunk, ids, places, attend)
 
 
-def mixed(
+def grouped_attention(
     query: Float[Tensor, "n few shared width"],
     keys: Float[Tensor, "n few T width"],
     values: Float[Tensor, "n few T width"],

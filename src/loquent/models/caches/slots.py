@@ -15,7 +15,7 @@ from torch import Tensor
 from loquent.models.caches.last import Gives, Last
 from loquent.models.caches.prompts import PREFILL, distinct, passes
 from loquent.models.caches.single import Step, empty, token_step, wider
-from loquent.pretrained import padded
+from loquent.pretrained import pad_rows
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.forward import Pass
 
@@ -120,7 +120,7 @@ class Slots:
 
     def _read(self, prompts: Sequence[Sequence[int]], first: int) -> None:
         """Read prompts into the slots from `first` on."""
-        ids, real = padded(prompts, self.pad, self.module.device)
+        ids, real = pad_rows(prompts, self.pad, self.module.device)
         new, width, length = slice(first, first + len(ids)), ids.shape[1], real.sum(1)
         stores = [
             (keys[new, :, :width], values[new, :, :width])

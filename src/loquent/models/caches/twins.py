@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from loquent.models.caches.cache import Cached, Slab
+from loquent.models.caches.encoder_decoder import Cohort, Paired
 from loquent.models.caches.last import Last
-from loquent.models.caches.paired import Cohort, Paired
 
 
 class Displaced(Cached):

@@ -10,7 +10,7 @@ import torch
 
 from loquent.models.choose.best_of import log_probability
 from loquent.models.engine import Drawn
-from loquent.models.score.acted import padded_answers, states
+from loquent.models.score.action_scores import padded_answers, states
 from loquent.models.values.networks import TokenValues
 from loquent.pretrained import evaluating, groups
 

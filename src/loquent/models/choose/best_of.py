@@ -11,7 +11,7 @@ import torch
 
 from loquent.errors import BadModel, BadSetting
 from loquent.models.engine import Drawn
-from loquent.models.score.acted import padded_answers, states
+from loquent.models.score.action_scores import padded_answers, states
 from loquent.pretrained import evaluating, groups
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadCheckpoint
 from loquent.models.actor import Actor
 from loquent.models.choose.best_of import log_probability
@@ -21,7 +21,7 @@ from loquent.models.decode.transfer import engine_for
 from loquent.models.decoding_settings import Decoding
 from loquent.models.engine import Ask, Drawn, draw
 from loquent.models.values.networks import Head
-from loquent.pretrained import evaluating, exact, groups, hidden, padded, pairs, prompt_room
+from loquent.pretrained import evaluating, exact, groups, hidden, pad_rows, pairs, prompt_room
 from loquent.pretrained.pytorch.torch_private import lerp_
 
 Ids = Sequence[int]
@@ -57,7 +57,7 @@ class FeatureValues(nn.Module):
     ) -> None:
         super().__init__()
         self.value_min, self.value_max = value_min, value_max
-        with borrowed(key.child("values")):
+        with borrow_generators(key.child("values")):
             self.q_heads = nn.ModuleList(Head(width, 1, initial) for _ in range(2 if double else 1))
         self.target_heads = copy.deepcopy(self.q_heads).requires_grad_(False)
         self.eval()
@@ -86,7 +86,7 @@ def features_of(module: Any, rows: Sequence[Ids], pad: int, token_budget: int) -
     features: list[Any] = [None] * len(rows)
     with evaluating(module):
         for group in groups([len(row) for row in rows], token_budget):
-            tokens, real = padded([rows[i] for i in group], pad, module.device)
+            tokens, real = pad_rows([rows[i] for i in group], pad, module.device)
             means = mean_states(module, tokens)
             for i, mean in zip(group, means[torch.arange(len(group)), real.sum(1) - 1], strict=True):
                 features[i] = mean

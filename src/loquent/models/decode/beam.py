@@ -17,7 +17,7 @@ from loquent.errors import BadModel, LoquentError, is_memory_error
 from loquent.models.decode.record import Choices, Request, Sequences, Stop
 from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.engine import Drawn
-from loquent.models.score.acted import acting_at, padded_answers
+from loquent.models.score.action_scores import acting_at, padded_answers
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained.pairs import is_pair, sides
 

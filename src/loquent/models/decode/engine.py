@@ -9,7 +9,7 @@ from typing import Any
 from loquent.models.decode.loop import decode
 from loquent.models.decode.weights import copy_weights
 from loquent.models.engine import Ask, Capabilities, Drawn, Engine, Given, Logprobs, Weights
-from loquent.models.score.acted import answer_logprobs
+from loquent.models.score.action_scores import answer_logprobs
 
 
 class LoopEngine(Engine):

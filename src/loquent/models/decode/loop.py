@@ -206,7 +206,7 @@ class _Loop:
             trie = self.allowed[row]
             assert trie is not None  # `restricted` are rows with a trie
             banned[i] = True
-            banned[i, torch.from_numpy(trie.allowed(self.nodes[row]))] = False
+            banned[i, torch.from_numpy(trie.next_ids(self.nodes[row]))] = False
         return banned.to(logits.device)
 
     def _masked(self, logits: Tensor, banned: Tensor | None) -> Tensor:
@@ -234,7 +234,7 @@ class _Loop:
             trie, stop = self.allowed[row], self.stop[row]
             if trie is not None:
                 self.nodes[row] = trie.step(self.nodes[row], int(ids[i]))
-                ended[i] |= not len(trie.allowed(self.nodes[row]))
+                ended[i] |= not len(trie.next_ids(self.nodes[row]))
             if ended[i]:
                 reason = "end"
             elif stop and stop(self.record.ids_so_far(row)):

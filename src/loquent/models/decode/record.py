@@ -122,7 +122,7 @@ class Choices:
         node = trie.root
         for token in ids:
             node = trie.step(node, token)
-        legal = trie.allowed(node)
+        legal = trie.next_ids(node)
         kept[torch.from_numpy(legal)] = True
         return kept if len(legal) else None
 

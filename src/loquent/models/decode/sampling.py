@@ -179,7 +179,7 @@ def _support(
     """The support of n tokens, drawn from the kept ones among `columns` (None: all below `limit`)."""
     if columns is not None:
         in_columns = torch.ones_like(columns, dtype=torch.bool) if kept is None else kept
-        return Support.listed(columns, in_columns, vocabulary, temperature)
+        return Support.from_candidates(columns, in_columns, vocabulary, temperature)
     if kept is None:
         return Support.full(n, vocabulary, temperature, limit=limit)
     return Support.pack(torch.nn.functional.pad(kept, (0, vocabulary - limit)), temperature)

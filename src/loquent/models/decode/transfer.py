@@ -18,7 +18,7 @@ from loquent.models.decode.engine import LoopEngine
 from loquent.models.decoding_settings import OURS, Decoding
 from loquent.models.engine import BOUNDS, Ask, Drawn, Engine, Given, refuse
 from loquent.models.format.names import Format
-from loquent.models.score.acted import answer_logprobs
+from loquent.models.score.action_scores import answer_logprobs
 from loquent.pretrained import lora, prompt_room
 from loquent.pretrained.pytorch.torch_private import version as changes_of
 

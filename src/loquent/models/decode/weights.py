@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from loquent.errors import BadModel, listed
+from loquent.errors import BadModel, list_names
 from loquent.files.tensor_files import read_tensors
 
 SHOWN = 3  # differences that an error lists
@@ -39,7 +39,8 @@ def copy_weights(module: Any, weights: Mapping[str, Tensor] | Path) -> None:
             problems.append(f"{name} is {' and must be '.join(kinds)}")
     if problems:
         raise BadModel(
-            f"the weights do not fit the network: {listed(problems[:SHOWN], more=len(problems[SHOWN:]))}; "
+            "the weights do not fit the network: "
+            f"{list_names(problems[:SHOWN], more=len(problems[SHOWN:]))}; "
             "names, shapes and types must be those of the policy's state dict; give this policy's weights"
         )
     for name, new in tensors.items():

@@ -236,7 +236,7 @@ class Format(ABC):
         lengths = accumulate(len(piece.ids) for piece in written.pieces)
         return [end - sum(piece.is_action) for end, piece in zip(lengths, written.pieces, strict=True)][1:]
 
-    def spoken(self, text: str) -> str:
+    def trim_answer(self, text: str) -> str:
         """The text of an answer from a server, without what a template writes before it."""
         lead = self.encoder.decode(self.lead_ids)
         if any(map(self.encoder.is_special, self.lead_ids)):  # the rest may be a word of the answer too

@@ -18,7 +18,7 @@ from loquent.core.episode import Turn
 from loquent.errors import BadModel
 from loquent.models.format.base import HEAD, Format, Head, Piece, Place, Written, distinct_markers
 from loquent.models.format.encoder import Encoder, Ids, scalars
-from loquent.models.format.probes import ASSISTANT, in_parts, probe, switched
+from loquent.models.format.probes import ASSISTANT, in_parts, probe, thinking_variables
 from loquent.models.format.template import ALLOWED, Message, TemplateRefuses, render
 
 TOOL = "tool"  # the seat whose texts are messages of a tool
@@ -65,7 +65,7 @@ class Chat(Format):
                 "the tokenizer has no chat template; use the plain format, or set tokenizer.chat_template"
             )
         self._tokenizer = tokenizer
-        self.variables = switched(tokenizer, thinking)
+        self.variables = thinking_variables(tokenizer, thinking)
         probed = self._probed = probe(tokenizer, self.variables)
         added = {token.content: i for i, token in tokenizer.added_tokens_decoder.items()}
         added.pop(tokenizer.unk_token, None)

@@ -13,7 +13,7 @@ from loquent.errors import BadSetting
 from loquent.models.format.base import Fit, Format, Piece, Place, Written
 from loquent.models.format.chat import Chat
 from loquent.models.format.ilql import Ilql
-from loquent.models.format.paired import Pair
+from loquent.models.format.pair import Pair
 from loquent.models.format.plain import Plain
 from loquent.pretrained.language import end_ids
 from loquent.pretrained.pairs import is_pair, limits, start_ids
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def chosen(name: str, tokenizer: Any, pair: bool = False) -> str:
+def choose_format(name: str, tokenizer: Any, pair: bool = False) -> str:
     """The name of a format, or what "auto" means: chat for a tokenizer with a chat template, else plain.
 
     `pair`: whether the model is an encoder-decoder, which takes plain alone.
@@ -57,7 +57,7 @@ def of_tokenizer(name: str, tokenizer: Any, thinking: bool | None = None, ends: 
     Raises:
         BadModel, BadSetting: the tokenizer does not fit the format.
     """
-    name = chosen(name, tokenizer)
+    name = choose_format(name, tokenizer)
     if name == CHAT:
         return Chat(tokenizer, thinking, ends)
     _check_thinking(name, thinking)
@@ -75,7 +75,7 @@ def of_model(name: str, module: Any, tokenizer: Any, thinking: bool | None = Non
     """
     if not is_pair(module):
         return of_tokenizer(name, tokenizer, thinking, end_ids(module, tokenizer))
-    if chosen(name, tokenizer, pair=True) != PLAIN:
+    if choose_format(name, tokenizer, pair=True) != PLAIN:
         raise BadSetting(
             f"model.format = {name!r}: an encoder-decoder ({module.config.model_type}) takes 'plain' alone, "
             "because its encoder reads whole texts and its decoder writes the answer; set format: plain"

@@ -81,12 +81,12 @@ def probe(tokenizer: Any, variables: dict[str, Any]) -> Probed:
     if isinstance(refusal, TemplateRefuses):
         raise refusal
     raise BadModel(
-        f"the chat template writes no text of a message, as a text or in parts: {shortened(str(refusal))}; "
+        f"the chat template writes no text of a message, as a text or in parts: {shorten(str(refusal))}; "
         f"it may write pictures alone, which no task here has. {ALLOWED}"
     )
 
 
-def switched(tokenizer: Any, thinking: bool | None) -> dict[str, Any]:
+def thinking_variables(tokenizer: Any, thinking: bool | None) -> dict[str, Any]:
     """The variables of a template that switch its thoughts as the setting `model.thinking` says.
 
     Raises:
@@ -109,7 +109,7 @@ def switched(tokenizer: Any, thinking: bool | None) -> dict[str, Any]:
     return on if thinking else off
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """A text for a message of an error."""
     return repr(text if len(text) <= 300 else f"{text[:150]} ... {text[-150:]}")
 

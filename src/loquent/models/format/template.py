@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards import limited
+from loquent.core.guards import sandbox
 from loquent.errors import BadModel
 
 WORKER = Path(__file__).with_name("template_worker.py")
@@ -26,7 +26,7 @@ ALLOWED = (
 Message = dict[str, Any]  # its role and its content, a text or a list of parts
 Messages = Sequence[Message]
 
-_process = limited.Kept(WORKER, MEMORY)
+_process = sandbox.Kept(WORKER, MEMORY)
 
 
 class TemplateRefuses(BadModel):
@@ -58,7 +58,7 @@ def render(
     }
     try:
         results = _process.ask(job, SECONDS + len(conversations) // 50)["texts"]
-    except limited.Failed as reason:
+    except sandbox.Failed as reason:
         raise BadModel(
             f"the chat template of {_name(tokenizer)} cannot be used: {reason}. {ALLOWED}"
         ) from None

@@ -1,4 +1,4 @@
-"""Rendering of a chat template, for the process with limits of `core.guards.limited`.
+"""Rendering of a chat template, for the process with limits of `core.guards.sandbox`.
 
 It imports only jinja2 beside the standard library. The Jinja environment is that of transformers'
 `apply_chat_template`.
@@ -97,7 +97,7 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 @functools.lru_cache(maxsize=2)
-def compiled(template: str) -> jinja2.Template:
+def compile_template(template: str) -> jinja2.Template:
     """A template in an environment of its own."""
     return environment().from_string(template)
 
@@ -115,7 +115,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
     results: list[dict[str, str]] = []
     for messages, ask in job["conversations"]:
         try:
-            template = compiled(job["template"])
+            template = compile_template(job["template"])
             variables = {
                 "messages": messages,
                 "tools": None,

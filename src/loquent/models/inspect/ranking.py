@@ -18,7 +18,7 @@ from loquent.models.format.names import Format
 from loquent.models.inspect.readings import readings
 from loquent.models.tokens.batch import TokenBatch, token_batch
 from loquent.models.values.networks import TokenValues
-from loquent.statistics.clustered import crossed_number
+from loquent.statistics.clusters import crossed_number
 
 # task, instruction, and (seat, reader, text) of each earlier turn
 State = tuple[str, str, tuple[tuple[str, str, str], ...]]

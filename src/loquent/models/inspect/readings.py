@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from loquent.models.score.acted import states
+from loquent.models.score.action_scores import states
 from loquent.models.score.tokens import deciding, micro_batches
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import TokenValues
@@ -48,7 +48,7 @@ def readings(module: Any, values: TokenValues, batch: TokenBatch, *, token_budge
                 part.is_action.nonzero()[:, 1].cpu(),
             )
             numbers_of_fields = (
-                torch.stack(values.taken(online, actions)).amin(0),
+                torch.stack(values.gather(online, actions)).amin(0),
                 values.target_taken(slow, actions),
                 values.v(online),
             )

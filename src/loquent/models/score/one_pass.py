@@ -18,7 +18,7 @@ from torch import Tensor
 
 from loquent.models.tokens.support import Support, restricted_logprob
 from loquent.models.tokens.support import entropy as entropy_of
-from loquent.models.values.chunked import refuse_second_derivatives
+from loquent.models.values.chunks import refuse_second_derivatives
 from loquent.pretrained.output import Product
 
 CHUNK = 1 << 21  # the logits of one chunk, unless so few rows would make slow products
@@ -153,7 +153,7 @@ class _Chunk:
         self.restricted = tokens.support is not None
         if tokens.support is not None:
             support = tokens.support.take(here)
-            kept = support.kept(device=logits.device)
+            kept = support.dense_mask(device=logits.device)
             kept = None if bool(kept.all()) else kept
             temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
             self.temperature = None if bool((temperature == 1).all()) else temperature

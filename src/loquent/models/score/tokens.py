@@ -24,7 +24,7 @@ from loquent.models.score.one_pass import Losses, Scores
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.tokens.support import Support, restricted_logprob
 from loquent.models.tokens.support import entropy as entropy_of
-from loquent.models.values.chunked import chunked, summed
+from loquent.models.values.chunks import map_chunks, sum_chunks
 from loquent.pretrained import evaluating, groups, head
 
 WHOLE = (
@@ -79,7 +79,7 @@ def action_scores(
         product = layer.product
         narrow = product.narrow(states)
         return Scores(
-            *chunked(product, narrow, step, lambda wide, *rest: scores(product.wide(wide), *rest), 3)
+            *map_chunks(product, narrow, step, lambda wide, *rest: scores(product.wide(wide), *rest), 3)
         )
     parts = []
     for i in range(0, len(chosen), step):  # other layers run again in the backward pass
@@ -160,7 +160,9 @@ def weighted_nll(
         nll = F.cross_entropy(logits, chosen[here], reduction="none")
         return nll if weights is None else weights[here] * nll, nll
 
-    total, (nll,) = summed(product, product.narrow(states), one_pass.chunk_rows(len(product.weight)), rows)
+    total, (nll,) = sum_chunks(
+        product, product.narrow(states), one_pass.chunk_rows(len(product.weight)), rows
+    )
     return total, nll
 
 
@@ -225,7 +227,7 @@ def _scores(
         return policy, policy, torch.full_like(policy, torch.nan)
     if support is None:
         return policy, policy, entropy_of(logits.log_softmax(-1))
-    tokens = support.kept(device=logits.device)
+    tokens = support.dense_mask(device=logits.device)
     temperature = torch.from_numpy(support.temperature).to(logits)[:, None]
     logprob = restricted_logprob(
         logits, None if tokens.all() else tokens, 1.0 if (temperature == 1).all() else temperature

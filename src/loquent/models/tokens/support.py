@@ -93,7 +93,9 @@ class Support:
         )
 
     @staticmethod
-    def listed(ids: Tensor, kept: Bool[Tensor, "n K"], vocabulary: int, temperature: float = 1.0) -> Support:
+    def from_candidates(
+        ids: Tensor, kept: Bool[Tensor, "n K"], vocabulary: int, temperature: float = 1.0
+    ) -> Support:
         """The support of sets in the form of candidate ids [n, K], ascending, and which of them are kept."""
         if ids.shape[1] * 32 > vocabulary:  # bits may be smaller, so `pack` chooses the form
             dense = torch.zeros(len(ids), vocabulary, dtype=torch.bool, device=ids.device)
@@ -152,7 +154,9 @@ class Support:
             self.vocabulary, self.words[source], starts, self.form[chosen], self.temperature[chosen]
         )
 
-    def kept(self, index: Index = slice(None), device: torch.device | str = "cpu") -> Bool[Tensor, "m V"]:
+    def dense_mask(
+        self, index: Index = slice(None), device: torch.device | str = "cpu"
+    ) -> Bool[Tensor, "m V"]:
         """The sets at `index` in dense form: one bool per id (an integer gives one row)."""
         part = self.take(index)
         bools = np.zeros((len(part), self.vocabulary), dtype=np.bool_)

@@ -53,7 +53,7 @@ class Trie:
         """The length of the longest sequence."""
         return int(self.table.shape[1])
 
-    def allowed(self, node: Node) -> NDArray[np.int64]:
+    def next_ids(self, node: Node) -> NDArray[np.int64]:
         """The ids that may follow a node, ascending; empty where every sequence has ended."""
         if node not in self._next:
             lo, hi, depth = node

@@ -12,15 +12,24 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from loquent.core.actions import Slots
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Observation, Task
 from loquent.errors import BadSetting
 from loquent.models.tokens.turns import TurnBatch
 from loquent.models.turns import encoders
 from loquent.models.turns.inputs import Inputs
-from loquent.models.turns.parts import FEW, Dense, Path, Tree, drawn, is_dense, legal_parts, masked
-from loquent.models.turns.scored import Legality, distribution
+from loquent.models.turns.parts import (
+    FEW,
+    Dense,
+    Path,
+    Tree,
+    draw_entries,
+    is_dense,
+    legal_parts,
+    masked_log_softmax,
+)
 from loquent.models.turns.settings import NetworkSettings, PolicySettings
+from loquent.models.turns.turn_scores import Legality, distribution
 from loquent.pretrained.learning.turn_network import TurnNetwork
 
 
@@ -34,7 +43,7 @@ class Network(nn.Module):
         super().__init__()
         self.encoder = encoders.build(inputs)
         self.own = encoders.build(inputs) if settings.critic == "network" else None  # the critic's encoder
-        self.policy_hidden, self.value_hidden, widths = encoders.hidden(self.encoder)
+        self.policy_hidden, self.value_hidden, widths = encoders.hidden_layers(self.encoder)
         self.policy, self.value = nn.Linear(widths[0], sum(sizes)), nn.Linear(widths[1], 1)
         self.sizes, self.bounded = list(sizes), settings.value == "tanh"
         for head, gain in ((self.policy, 0.01), (self.value, 1.0)):
@@ -66,7 +75,7 @@ class FeatureNetwork(TurnNetwork):
         self._warm = False
 
     @property
-    def described(self) -> dict[str, Any]:
+    def signature(self) -> dict[str, Any]:
         """What a saved network must fit: its inputs, its actions and its shape."""
         few = self.dense and len(self.actions) <= FEW and not isinstance(self.actions, Slots)
         return {
@@ -128,7 +137,7 @@ class TurnActor(FeatureNetwork):
         self.tree = Tree(self.actions) if self.dense and by_parts else None
         self.sizes = self.actions.parts if by_parts else (count,)
         self.draws = 1 if self.dense else len(self.actions.parts)
-        with borrowed(key.child("network")):
+        with borrow_generators(key.child("network")):
             self.policy = Network(self.inputs, settings, self.sizes)
         self.policy.eval()
 
@@ -200,8 +209,13 @@ class TurnActor(FeatureNetwork):
             legal = np.stack([masks[i] if self.settings.legal else np.ones_like(masks[i]) for i in rows])
             if not legal.any(1).all():
                 raise self.stuck()
-            scores = masked(part[rows], torch.as_tensor(legal, device=self.device)).double().cpu().numpy()
-            values = scores.argmax(1) if uniform is None else drawn(scores, uniform[rows, k])
+            scores = (
+                masked_log_softmax(part[rows], torch.as_tensor(legal, device=self.device))
+                .double()
+                .cpu()
+                .numpy()
+            )
+            values = scores.argmax(1) if uniform is None else draw_entries(scores, uniform[rows, k])
             for i, value in zip(rows, values.tolist(), strict=True):
                 numbers[i].append(value)
         return np.array([self.actions.join(own) for own in numbers], dtype=np.int64)

@@ -26,10 +26,10 @@ def build(name: str, task: Task, settings: NetworkSettings, key: Key, head: Head
             f"algorithm.kind = {name!r} chooses among actions, but {task.identity} takes free text; use "
             "a task with actions"
         )
-    cls = settings.brought
+    cls = settings.task_network
     network: TurnNetwork
     if cls is not None:
-        network = cls(task, cls.filled(settings.network_settings), key, head)
+        network = cls(task, cls.fill_settings(settings.network_settings), key, head)
     elif isinstance(settings, PolicySettings):
         network = TurnActor(task, settings, key)
     else:

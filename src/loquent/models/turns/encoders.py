@@ -48,10 +48,10 @@ def build(inputs: Inputs) -> Any:
     return kinds[inputs.settings.network](inputs)
 
 
-def hidden(encoder: Any) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
+def hidden_layers(encoder: Any) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
     """The layers of the policy and of the value function behind the state of an encoder, and their widths."""
     if isinstance(encoder, Picture | Vilt):
-        return encoder.hidden()
+        return encoder.hidden_layers()
     width = encoder.width
     policy, value = (nn.Sequential(nn.Linear(width, width), nn.GELU()) for _ in range(2))
     return policy, value, (width, width)

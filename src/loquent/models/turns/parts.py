@@ -104,7 +104,7 @@ class Dense:
 
     def draw(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
         """An action of each row, by a uniform number in [0, 1) each."""
-        return drawn(self.logprob.detach().double().cpu().numpy(), uniform)
+        return draw_entries(self.logprob.detach().double().cpu().numpy(), uniform)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,14 +149,14 @@ def _filled(part: Tensor) -> Tensor:
     return torch.where(part.isinf().all(1, keepdim=True), 0.0, part)
 
 
-def masked(logits: Float[Tensor, "N n"], legal: Bool[Tensor, "N n"]) -> Float[Tensor, "N n"]:
+def masked_log_softmax(logits: Float[Tensor, "N n"], legal: Bool[Tensor, "N n"]) -> Float[Tensor, "N n"]:
     """The log-softmax over the legal entries, -inf elsewhere; rows without a legal entry are all -inf."""
     none = ~legal.any(1, keepdim=True)
     scores = logits.masked_fill(~(legal | none), -torch.inf)
     return scores.log_softmax(1).masked_fill(~legal, -torch.inf)
 
 
-def drawn(logprob: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+def draw_entries(logprob: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
     """The entry of each row at a uniform number, by the inverse of the cumulated probabilities.
 
     The last possible entry takes the remainder.

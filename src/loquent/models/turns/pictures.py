@@ -54,7 +54,7 @@ class Picture(nn.Module):
             parts.append(self.numbers((features["numbers"] > 0).long()).flatten(1))
         return torch.cat(parts, 1)
 
-    def hidden(self) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
+    def hidden_layers(self) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
         """The layers of the policy and of the value function behind the state, and their widths."""
         policy, value = (
             nn.Sequential(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 from loquent.core import registry
 from loquent.core.settings import setting
-from loquent.core.values import EMPTY, Record, frozen, plain
-from loquent.data.features.making import resolved
+from loquent.core.values import EMPTY, Record, freeze, plain
+from loquent.data.features.making import resolve_settings
 from loquent.errors import BadSetting
 from loquent.pretrained.learning.turn_network import TurnNetwork
 
@@ -60,15 +60,15 @@ class NetworkSettings:
     device: str = setting("cpu", "the device of the network", choices=("auto", "cpu", "cuda"))
 
     @property
-    def brought(self) -> type[TurnNetwork] | None:
+    def task_network(self) -> type[TurnNetwork] | None:
         """The class of a network that a task brings; None for the networks over features."""
         return None if self.network in VIEWS else _brought(self.network)
 
     @property
     def learns_besides(self) -> int:
         """1 if the network learns something besides its choices, with gradient steps of its own; else 0."""
-        cls = self.brought
-        return 0 if cls is None else int(cls.learns_besides(cls.filled(self.network_settings)))
+        cls = self.task_network
+        return 0 if cls is None else int(cls.learns_besides(cls.fill_settings(self.network_settings)))
 
     def resolve_network(self) -> None:
         """Fill in the defaults of the network's own settings, or of the featurizer.
@@ -88,9 +88,9 @@ class NetworkSettings:
                 f"{name} = {getattr(self, name)!r:.80} has no effect with network = {self.network!r}, which "
                 "reads and chooses in its own way; remove it"
             )
-        settings = cls.filled(self.network_settings)
+        settings = cls.fill_settings(self.network_settings)
         resolved = {field.name: getattr(settings, field.name) for field in fields(settings)}
-        object.__setattr__(self, "network_settings", Record(frozen(plain(resolved))))
+        object.__setattr__(self, "network_settings", Record(freeze(plain(resolved))))
 
     def check_network(self) -> None:
         """Raise BadSetting if two settings contradict each other."""
@@ -123,7 +123,7 @@ class NetworkSettings:
 
     def resolved_features(self) -> Record:
         """The settings of the featurizer with all defaults; empty where sentences are encoded here."""
-        return resolved(self.features) if self.features or self.network == "vector" else EMPTY
+        return resolve_settings(self.features) if self.features or self.network == "vector" else EMPTY
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from loquent.core.actions import MASK_LIMIT, Slots
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Observation, Task
 from loquent.errors import BadSetting
 from loquent.models.turns import encoders
@@ -34,7 +34,7 @@ class Values(nn.Module):
     def __init__(self, inputs: Inputs, count: int, head: Head) -> None:
         super().__init__()
         self.encoder = encoders.build(inputs)
-        advantage, value, widths = encoders.hidden(self.encoder)
+        advantage, value, widths = encoders.hidden_layers(self.encoder)
         self.advantage = nn.Sequential(noisy(advantage, head.sigma), linear(widths[0], count, head.sigma))
         self.value = None
         if head.dueling:
@@ -70,7 +70,7 @@ class ValueActor(FeatureNetwork):
                 "has no text; set legal to true"
             )
         self.sizes = (count,)
-        with borrowed(key.child("network")):
+        with borrow_generators(key.child("network")):
             self.policy = Values(self.inputs, count, head)
         self.policy.eval()
 

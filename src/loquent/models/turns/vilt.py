@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadModel
 from loquent.models.turns.inputs import Inputs
 from loquent.pretrained.folder import from_pretrained
@@ -36,7 +36,7 @@ class Vilt(nn.Module):
             raise BadModel(f"{settings.path} is a {config.model_type} model; path must name a ViLT model")
         self.model = load_module(library.AutoModel, settings.path, revision, "cpu", "float32")
         height, wide = (int(edge) for edge in inputs.space.shape[:2])
-        self.edges = scaled(height, wide, int(config.image_size), int(config.patch_size))
+        self.edges = scaled_size(height, wide, int(config.image_size), int(config.patch_size))
         self.length = int(config.max_position_embeddings)
         self.width = int(config.hidden_size) + len(settings.numbers)
 
@@ -47,19 +47,21 @@ class Vilt(nn.Module):
         real = (words > 0).long()
         image = features["image"].permute(0, 3, 1, 2).float() / 255
         pixels = interpolate(image, self.edges, mode="bicubic", antialias=True).clamp(0, 1) * 2 - 1
-        with borrowed(Key(0, ("vilt",))):  # the library draws the order of the patches, which has no effect
+        with borrow_generators(
+            Key(0, ("vilt",))
+        ):  # the library draws the order of the patches, which has no effect
             state: Tensor = self.model(
                 input_ids=(words - 1).clamp(min=0), attention_mask=real, pixel_values=pixels
             ).pooler_output
         return torch.cat([state, features["numbers"]], 1) if "numbers" in features else state
 
-    def hidden(self) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
+    def hidden_layers(self) -> tuple[nn.Module, nn.Module, tuple[int, int]]:
         """The policy reads the state itself; the value function has a layer of twice the width (lilGym)."""
         layers = (nn.Linear(self.width, 2 * self.width), nn.LayerNorm(2 * self.width), nn.GELU())
         return nn.Identity(), nn.Sequential(*layers), (self.width, 2 * self.width)
 
 
-def scaled(height: int, wide: int, shortest: int, patch: int) -> tuple[int, int]:
+def scaled_size(height: int, wide: int, shortest: int, patch: int) -> tuple[int, int]:
     """The size in which ViLT's processor gives an image of height x wide pixels to the model."""
     factor, longest = shortest / min(height, wide), int(LONGEST * shortest)
     edges = factor * height, factor * wide

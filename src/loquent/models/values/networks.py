@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadSetting
-from loquent.models.values.chunked import Columns, Rows, summed
+from loquent.models.values.chunks import Columns, Rows, sum_chunks
 from loquent.pretrained import exact, exactly, lora, twin
-from loquent.pretrained.lora.low_rank import adapted
+from loquent.pretrained.lora.low_rank import add_adapters
 from loquent.pretrained.output import trunk, width
 from loquent.pretrained.pytorch.torch_private import lerp_
 
@@ -49,17 +49,19 @@ class Head(nn.Module):
         """The inputs of the output layer, in the precision of the head (at least float32)."""
         return F.relu(self.inner(hidden.to(self.inner.weight.dtype)))
 
-    def taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
+    def gather(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
         """The output of one column for each row, without the other columns of [N, V]."""
         columns = F.embedding(tokens, self.outer.weight)
         return (self.features(hidden) * columns).sum(-1) + self.outer.bias[tokens]
 
-    def summed(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Tensor, Columns]:
+    def sum_rows(self, hidden: Float[Tensor, "N H"], function: Rows) -> tuple[Tensor, Columns]:
         """The sum over rows of a function of all outputs, and the function's other columns.
 
-        They are computed for some rows at a time (`chunked.summed`).
+        They are computed for some rows at a time (`chunks.sum_chunks`).
         """
-        return summed(self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), function)
+        return sum_chunks(
+            self.outer, self.features(hidden), max(1, CHUNK // self.outer.out_features), function
+        )
 
 
 def _heads(modules: nn.ModuleList) -> list[Head]:
@@ -137,11 +139,11 @@ class TokenValues(nn.Module):
         value_trunk: nn.Module | None = None
         if backbones in ("lora", "frozen"):
             policy.requires_grad_(False)
-        with borrowed(key.child("values")):
+        with borrow_generators(key.child("values")):
             if backbones == "separate":
                 value_trunk = exactly(twin(body), exact(policy.dtype))
             elif backbones == "lora":
-                value_trunk = adapted(body, rank)
+                value_trunk = add_adapters(body, rank)
             target_trunk = None if value_trunk is None else twin(value_trunk)
             size = policy.get_input_embeddings().weight.shape[0] if outputs is None else outputs
             limits = {"value_min": value_min, "value_max": value_max}
@@ -166,20 +168,20 @@ class TokenValues(nn.Module):
         """The smaller Q of the target heads for all tokens, clipped; reads the target trunk's states."""
         return self._clipped(torch.stack([head(hidden) for head in self.target_heads]).amin(0))
 
-    def taken(
+    def gather(
         self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]
     ) -> tuple[Float[Tensor, " N"], ...]:
         """Q of the taken token by each online head, without the other columns of [N, V]."""
-        return tuple(head.taken(hidden, tokens) for head in _heads(self.q_heads))
+        return tuple(head.gather(hidden, tokens) for head in _heads(self.q_heads))
 
     @torch.no_grad()
     def target_taken(self, hidden: Float[Tensor, "N H"], tokens: Int64[Tensor, " N"]) -> Float[Tensor, " N"]:
         """`target_q` of the taken token, without the other columns of [N, V]."""
         return self._clipped(
-            torch.stack([head.taken(hidden, tokens) for head in _heads(self.target_heads)]).amin(0)
+            torch.stack([head.gather(hidden, tokens) for head in _heads(self.target_heads)]).amin(0)
         )
 
-    def summed(
+    def sum_rows(
         self, hidden: Float[Tensor, "N H"], function: Rows
     ) -> tuple[Float[Tensor, ""], tuple[Columns, ...]]:
         """The sum over rows and online heads of a function of Q, and its other columns for each head.
@@ -188,7 +190,7 @@ class TokenValues(nn.Module):
             function: (Q of some rows [n, V], the slice of these rows) -> the column [n] that is summed, and
                 other columns.
         """
-        sums, columns = zip(*(head.summed(hidden, function) for head in _heads(self.q_heads)), strict=True)
+        sums, columns = zip(*(head.sum_rows(hidden, function) for head in _heads(self.q_heads)), strict=True)
         return torch.stack(sums).sum(), columns
 
     @torch.no_grad()

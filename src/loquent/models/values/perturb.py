@@ -97,7 +97,7 @@ class Perturbation:
         q = self.values.target_q(target)
         v = self.values.v(value) if self.needs_v and value is not None else None
         return Shift(
-            added(q, v, adv_beta=self.adv_beta, adv_clip=self.adv_clip, mode=self.mode),
+            logit_shift(q, v, adv_beta=self.adv_beta, adv_clip=self.adv_clip, mode=self.mode),
             self.logits,
             self.filters == "after",
         )
@@ -125,7 +125,7 @@ class Shift:
         return work + more if self.logits else more.to(work.dtype).masked_fill(work == -torch.inf, -torch.inf)
 
 
-def added(
+def logit_shift(
     q: Float[Tensor, "n V"],
     v: Float[Tensor, " n"] | None,
     *,

@@ -58,7 +58,7 @@ def may_drop(part: nn.Module, rate: float, *, own: bool) -> bool:
     return not (part.training and rate > 0) or (own and is_keyed())
 
 
-def kept(shape: Sequence[int], rate: float, like: Tensor) -> tuple[Tensor, float]:
+def dropout_mask(shape: Sequence[int], rate: float, like: Tensor) -> tuple[Tensor, float]:
     """A mask of 0 and 1 in the type of `like`, and the factor 1 / (1 - rate) of kept units."""
     stream = _stream.get()
     assert stream is not None  # callers have asked `is_keyed`
@@ -75,7 +75,7 @@ def drop(states: Tensor, rate: float) -> Tensor:
     """The states with units dropped and the others scaled; the states themselves at rate 0."""
     if not rate:
         return states
-    mask, factor = kept(states.shape, rate, states)
+    mask, factor = dropout_mask(states.shape, rate, states)
     return states * mask.mul_(factor)
 
 
@@ -83,7 +83,7 @@ def add_dropped(hidden: Tensor, states: Tensor, rate: float) -> Tensor:
     """The sum of `hidden` and `drop(states, rate)`."""
     if not rate:
         return hidden + states
-    mask, factor = kept(states.shape, rate, states)
+    mask, factor = dropout_mask(states.shape, rate, states)
     return torch.addcmul(hidden, states, mask, value=factor)
 
 
@@ -106,5 +106,5 @@ def attend(
     else:
         weights.masked_fill_(~visible, -torch.inf)
     weights = weights.softmax(-1)
-    mask, factor = kept(weights.shape, rate, weights)
+    mask, factor = dropout_mask(weights.shape, rate, weights)
     return torch.matmul(weights * mask, values) * factor

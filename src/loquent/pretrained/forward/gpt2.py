@@ -15,7 +15,16 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from loquent.pretrained.forward.dropout import add_dropped, drop, may_drop
-from loquent.pretrained.forward.parts import CONV1D, Attend, Stores, consists_of, mixed, name, product, taken
+from loquent.pretrained.forward.parts import (
+    CONV1D,
+    Attend,
+    Stores,
+    causal_attention,
+    consists_of,
+    name,
+    product,
+    take_positions,
+)
 
 HOME = "transformers.models.gpt2.modeling_gpt2"
 OWN = ("GPT2LMHeadModel", "GPT2Model", "GPT2Block", "GPT2Attention", "GPT2MLP")
@@ -100,10 +109,10 @@ def _block(block: Any, hidden: Tensor, at: Tensor | None, store: tuple[Tensor, T
     if store is not None:
         store[0].copy_(keys), store[1].copy_(values)
     if at is not None:
-        hidden = taken(hidden, at)
+        hidden = take_positions(hidden, at)
         query = query.gather(2, at[:, None, :, None].expand(-1, query.shape[1], -1, query.shape[3]))
     rate = attention.attn_dropout.p if attention.training else 0.0  # as the library reads it
-    found = product(attention.c_proj, mixed(query, keys, values, attention.scaling, rate, at))
+    found = product(attention.c_proj, causal_attention(query, keys, values, attention.scaling, rate, at))
     hidden = add_dropped(hidden, found, _rate(attention.resid_dropout))
     return add_dropped(hidden, _feed_forward(block, hidden), _rate(block.mlp.dropout))
 

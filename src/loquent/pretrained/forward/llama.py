@@ -16,7 +16,15 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from loquent.pretrained.forward.dropout import may_drop
-from loquent.pretrained.forward.parts import Attend, Stores, consists_of, mixed, name, product, taken
+from loquent.pretrained.forward.parts import (
+    Attend,
+    Stores,
+    causal_attention,
+    consists_of,
+    name,
+    product,
+    take_positions,
+)
 
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3")
 OWN = ("ForCausalLM", "Model", "DecoderLayer", "Attention", "MLP", "RMSNorm", "RotaryEmbedding")
@@ -134,10 +142,14 @@ def _layer(
     if store is not None:
         store[0].copy_(keys), store[1].copy_(values)
     if at is not None:
-        hidden, inputs, angles = taken(hidden, at), taken(inputs, at), (angles[0][at], angles[1][at])
+        hidden, inputs, angles = (
+            take_positions(hidden, at),
+            take_positions(inputs, at),
+            (angles[0][at], angles[1][at]),
+        )
     query = _turned(_query(attention, inputs), angles).transpose(1, 2)
     rate = attention.attention_dropout if attention.training else 0.0
-    found = mixed(query, keys, values, attention.scaling, rate, at)
+    found = causal_attention(query, keys, values, attention.scaling, rate, at)
     hidden = hidden + product(attention.o_proj, found)
     return hidden + _feed_forward(layer, hidden)
 

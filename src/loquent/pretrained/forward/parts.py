@@ -93,12 +93,12 @@ def _adapted(layer: Any) -> tuple[Any, Any, Any, float]:
     return layer.base_layer, layer.lora_A[ADAPTER], layer.lora_B[ADAPTER], layer.scaling[ADAPTER]
 
 
-def taken(states: Float[Tensor, "B T H"], at: Int64[Tensor, "B A"] | None) -> Tensor:
+def take_positions(states: Float[Tensor, "B T H"], at: Int64[Tensor, "B A"] | None) -> Tensor:
     """The states at some positions of each row; all of them for None."""
     return states if at is None else states.gather(1, at[:, :, None].expand(-1, -1, states.shape[2]))
 
 
-def mixed(
+def causal_attention(
     query: Float[Tensor, "B heads A width"],
     keys: Float[Tensor, "B few T width"],
     values: Float[Tensor, "B few T width"],

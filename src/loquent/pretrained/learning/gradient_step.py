@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from loquent.core.algorithm import StepSettings, step_size
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.pretrained import dropping
@@ -147,7 +147,7 @@ class GradientStep:
             for module in self.modules:
                 module.train()
                 stack.callback(module.eval)
-            stack.enter_context(borrowed(key))
+            stack.enter_context(borrow_generators(key))
             stack.enter_context(dropping(key.child("own")))
             yield
 

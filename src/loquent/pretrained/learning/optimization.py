@@ -329,7 +329,7 @@ class Means:
         """Track the largest entry under a name instead of the mean."""
         self._greatest[name] = max(float(values.detach().max()), self._greatest.get(name, float("-inf")))
 
-    def logged(self) -> dict[str, float]:
+    def log_values(self) -> dict[str, float]:
         """The mean or the largest entry by name, over all processes that learn together.
 
         Empty names are left out.

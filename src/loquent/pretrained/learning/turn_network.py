@@ -65,7 +65,7 @@ class TurnNetwork:
         raise NotImplementedError
 
     @classmethod
-    def filled(cls, settings: Mapping[str, Any]) -> Any:
+    def fill_settings(cls, settings: Mapping[str, Any]) -> Any:
         """The `Settings` with these values; BadSetting for an unknown or wrong one."""
         return from_values(cls.Settings, settings, "network_settings", "algorithm")
 
@@ -80,7 +80,7 @@ class TurnNetwork:
         return next(self.policy.parameters()).device
 
     @property
-    def described(self) -> dict[str, Any]:
+    def signature(self) -> dict[str, Any]:
         """What a saved network must fit: its inputs, its actions and its shape."""
         raise NotImplementedError
 
@@ -91,7 +91,7 @@ class TurnNetwork:
 
     def check_fits(self, saved: Mapping[str, Any]) -> None:
         """Raise BadCheckpoint unless a saved network has the inputs, actions and layers of this one."""
-        own = self.described
+        own = self.signature
         for name in [*own, *saved]:
             if saved.get(name) != own.get(name):
                 raise BadCheckpoint(
@@ -101,7 +101,7 @@ class TurnNetwork:
 
     def save(self, folder: Path) -> None:
         """Write `model.safetensors`, and `config.json` with what the network fits."""
-        save_network(self.policy, {"task": self.task.identity, **self.described}, folder)
+        save_network(self.policy, {"task": self.task.identity, **self.signature}, folder)
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors of the network."""
@@ -180,7 +180,9 @@ class TurnNetwork:
     def check_rewards(self, weights: Record) -> None:
         """Raise BadSetting if the settings need a reward that does not count; by default none does."""
 
-    def known(self, episode: Episode, row: Row, weights: Record) -> list[tuple[Observation, int, float]]:
+    def known_endings(
+        self, episode: Episode, row: Row, weights: Record
+    ) -> list[tuple[Observation, int, float]]:
         """Actions that would have ended the episode, with their rewards, if the row tells these.
 
         Each has the observation that it answers. By default there are none.
@@ -230,7 +232,7 @@ class Auxiliary:
     def learn(self, gradient: GradientStep, means: Means) -> None:
         """Take one gradient step, if there is anything to learn from."""
 
-    def logged(self) -> dict[str, float]:
+    def log_values(self) -> dict[str, float]:
         """The values to log, with nan for those that `learn` adds to the means."""
         return {}
 

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 
 from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.settings import setting
 from loquent.errors import BadModel
 from loquent.pretrained.lora.injecting import NAME, digest, inject, is_own, peft_library
@@ -37,8 +37,8 @@ REFUSED = (
 class Settings:
     """The settings of plain LoRA in `adapter_config.json`; a text in `target_modules` would be a pattern."""
 
-    base_model_name_or_path: Annotated[str, schema.filled]
-    target_modules: tuple[Annotated[str, schema.filled], ...] | Literal["all-linear"]
+    base_model_name_or_path: Annotated[str, schema.require_text]
+    target_modules: tuple[Annotated[str, schema.require_text], ...] | Literal["all-linear"]
     lora_alpha: float
     r: int = setting(low=1, high=1 << 14)
     lora_dropout: float = setting(low=0.0)
@@ -112,7 +112,7 @@ def load(folder: str | Path, module: Any, again: Callable[[str], Any]) -> Any:
     if not tensors or len(tensors) != note.get("tensors", len(tensors)):
         raise BadModel(
             f"{folder / WEIGHTS} has {len(tensors)} tensors; the adapter was saved with "
-            f"{shown(note.get('tensors', 'some'))}; get the adapter again"
+            f"{show(note.get('tensors', 'some'))}; get the adapter again"
         )
     wanted = {name: p for name, p in module.named_parameters() if is_own(name)}
     found = {own_name(name): tensor for name, tensor in tensors.items()}
@@ -161,7 +161,7 @@ def dtype_of(folder: str | Path) -> str:
     allowed = [f"torch.{kind}" for kind in DTYPES]
     if name not in allowed:
         raise BadModel(
-            f"{Path(folder) / BASE}: dtype = {shown(name)} must be one of {', '.join(allowed)}; get the "
+            f"{Path(folder) / BASE}: dtype = {show(name)} must be one of {', '.join(allowed)}; get the "
             "adapter again"
         )
     return str(name).removeprefix("torch.")
@@ -187,7 +187,7 @@ def _settings(folder: Path) -> Settings:
     found = json_files.load_object(file, "get the adapter again", error=BadModel)
     for name in REFUSED:
         if found.get(name):
-            raise BadModel(f"{file}: {name} = {shown(found[name])} is not supported; only plain LoRA is")
+            raise BadModel(f"{file}: {name} = {show(found[name])} is not supported; only plain LoRA is")
     try:
         return schema.read(Settings, found, extra=True)
     except ValueError as error:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.errors import BadModel, BadSetting, LoquentError, MissingExtra
 from loquent.pretrained.pytorch.devices import exact
 
@@ -61,7 +61,7 @@ def adapt(
         task_type="SEQ_2_SEQ_LM" if module.config.is_encoder_decoder else "CAUSAL_LM",
     )
     config.base_digest = digest(module)  # saved beside the adapter
-    with borrowed(key):
+    with borrow_generators(key):
         inject(module, config, "model.lora.targets", BadSetting)
     return module
 

@@ -34,7 +34,7 @@ class LowRank(nn.Module):
         return own + self.up(self.down(inputs.to(self.down.weight.dtype))).to(own.dtype)
 
 
-def adapted(module: nn.Module, rank: int) -> nn.Module:
+def add_adapters(module: nn.Module, rank: int) -> nn.Module:
     """A copy of a network that shares its parameters, with an adapter on each linear layer.
 
     The parameters of `module` are frozen.

@@ -55,7 +55,7 @@ def lerp_(values: Sequence[Tensor], targets: Sequence[Tensor], rate: float) -> N
     torch._foreach_lerp_(list(values), list(targets), rate)
 
 
-def compiled(function: Callable[..., Tensor], begins: Callable[[], None]) -> Callable[..., Tensor]:
+def compile_function(function: Callable[..., Tensor], begins: Callable[[], None]) -> Callable[..., Tensor]:
     """A function compiled by torch's inductor, for all sizes at once where torch can.
 
     It calls `begins` each time a graph is compiled. torch compiles again where a guard fails, and beyond its

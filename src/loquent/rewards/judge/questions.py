@@ -30,7 +30,7 @@ def scale(options: JudgeOptions, prompt: str, reference: str, answer: str) -> st
         (
             f"Rate an answer to a prompt on a scale from {low} to {high}. {high} is the best rating{shown}. "
             f"{options.rubric}",
-            fenced(parts),
+            fence_texts(parts),
             f"{DATA} End your reply with the rating in double brackets, as in [[{high}]].",
         )
     )
@@ -42,14 +42,14 @@ def pair(options: JudgeOptions, prompt: str, first: str, second: str) -> str:
     return "\n\n".join(
         (
             f"Compare two answers to a prompt. {options.rubric} Their order and their length do not matter.",
-            fenced({**parts, "answer_a": first, "answer_b": second}),
+            fence_texts({**parts, "answer_a": first, "answer_b": second}),
             f"{DATA} End your reply with [[A]] if answer_a is better, [[B]] if answer_b is better, or [[C]] "
             "if they are equally good.",
         )
     )
 
 
-def fenced(parts: Mapping[str, str]) -> str:
+def fence_texts(parts: Mapping[str, str]) -> str:
     """Named texts, each between tags that occur in none of the texts."""
     marks = ("" if n == 1 else f"-{n}" for n in count(1))
     mark = next(mark for mark in marks if not _occurs(parts, mark))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from loquent.tasks.blocks.boards.board import BOXES, COLORS, SHAPES, SIZES, Board, Box
 from loquent.tasks.blocks.boards.rules import PITCH
-from loquent.tasks.blocks.edits.placed import SIZE_NAMES
+from loquent.tasks.blocks.edits.positions import SIZE_NAMES
 from loquent.tasks.blocks.geometry.tables import CELL, MOST_GAP
 
 GOAL = (

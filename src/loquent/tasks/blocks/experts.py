@@ -18,7 +18,7 @@ from loquent.core.values import digest
 from loquent.tasks.blocks.boards import legality, rules
 from loquent.tasks.blocks.boards.board import SHAPES, Board
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, Edits
-from loquent.tasks.blocks.edits.placed import PlacedEdits
+from loquent.tasks.blocks.edits.positions import PlacedEdits
 from loquent.tasks.blocks.geometry.tables import CELL
 from loquent.tasks.blocks.programs.program import Program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loquent.core.agent import Answer, Question
-from loquent.tasks.blocks import fixed
+from loquent.tasks.blocks import fixed_sequences
 from loquent.tasks.blocks.boards import rules
 from loquent.tasks.blocks.boards.board import Board
 from loquent.tasks.blocks.edits.base import STOP
@@ -26,13 +26,13 @@ class FixedSequence:
     def __init__(self, task: Blocks) -> None:
         self.task, rows, longest = task, task.rows("train"), task.options.horizon - 1
         if task.tower and task.options.start == "scratch":
-            found = fixed.best_towers(rows, longest)
+            found = fixed_sequences.best_towers(rows, longest)
             numbers = [task.actions.number((1, box, color)) for box, color in found.actions]
             self.share = found.share
         else:
             every = range(1, len(task.actions))
             chosen = list(every) if task.tower else list(every[:: max(1, len(every) // TRIED)])
-            best = fixed.best(rows, chosen, self._edited, longest)
+            best = fixed_sequences.best(rows, chosen, self._edited, longest)
             numbers, self.share = list(best.actions), best.share
         texts = [task.actions.text(number) for number in numbers if number is not None]
         self.texts = (*texts, task.actions.text(STOP))
@@ -47,4 +47,4 @@ class FixedSequence:
         if self.task.actions.problem(board, number):
             return None
         edit = self.task.actions.edit(number)
-        return rules.with_box(board, edit.box, self.task.edited(board[edit.box], edit))
+        return rules.with_box(board, edit.box, self.task.apply_edit(board[edit.box], edit))

@@ -10,7 +10,7 @@ PICTURES: dict[str, str] = {
     "blocks": "loquent.tasks.blocks.pictures.episodes:pictures",
 }
 CHECKS = {
-    "blocks": "loquent.tasks.blocks.examined:examine",
+    "blocks": "loquent.tasks.blocks.examination:examine",
 }
 IMPORTS = {
     "nlvr": "loquent.tasks.blocks.nlvr.importing:write",

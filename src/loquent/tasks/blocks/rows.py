@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.data import content, duplicates
-from loquent.data.sources import Splits, limited
+from loquent.data.sources import Splits, limit_rows
 from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks import solvable
@@ -109,7 +109,7 @@ def sentences(rows: Iterable[Row]) -> frozenset[str]:
     return frozenset(row["sentence"] for row in rows)
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def _load(options: RowOptions, edits: int) -> Splits:
     source, appearance, start = options.source, options.appearance, options.start
     if source == "builtin":
@@ -118,7 +118,7 @@ def _load(options: RowOptions, edits: int) -> Splits:
         from loquent.tasks.blocks.sources import files
 
         read = files.splits(options.path, appearance, start)
-        splits = duplicates.checked(read, options.path, options.drop_duplicates, ("sentence",))
+        splits = duplicates.check_splits(read, options.path, options.drop_duplicates, ("sentence",))
     no_unsolvable, no_trivial = options.exclude_unsolvable, options.exclude_trivial
     unsolvable: frozenset[str] = frozenset()
     if no_unsolvable and source == "builtin" and edits == solvable.EDITS:
@@ -131,7 +131,7 @@ def _load(options: RowOptions, edits: int) -> Splits:
         chosen = tuple(
             row for row in rows if row.id not in unsolvable and not (no_trivial and solvable.is_trivial(row))
         )
-        kept[split] = limited(chosen, options.limit)
+        kept[split] = limit_rows(chosen, options.limit)
     return kept
 
 

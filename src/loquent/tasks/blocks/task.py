@@ -25,11 +25,11 @@ from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outco
 from loquent.core.values import EMPTY, Record, digest
 from loquent.errors import ProgramError, UnknownName
 from loquent.tasks.blocks import describe, rows
-from loquent.tasks.blocks.added import checked
+from loquent.tasks.blocks.added_rows import check_fields
 from loquent.tasks.blocks.boards import rules
 from loquent.tasks.blocks.boards.board import Board, Box
 from loquent.tasks.blocks.edits.base import ADD, STOP, Edit, Edits
-from loquent.tasks.blocks.edits.placed import GridEdits, PlacedEdits
+from loquent.tasks.blocks.edits.positions import GridEdits, PlacedEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.experts import Planner
 from loquent.tasks.blocks.programs.program import Program, compile_program
@@ -139,7 +139,7 @@ class Blocks(Task):
 
         With start = "flip_it" the target is the opposite of the statement's value on the board.
         """
-        record = checked(fields, self.tower, self.options.start == rows.FLIP_IT)
+        record = check_fields(fields, self.tower, self.options.start == rows.FLIP_IT)
         return Row(f"added:{digest(record, 16)}", record)
 
     def first(self, row: Row, rng: Key) -> Opening:
@@ -178,7 +178,7 @@ class Blocks(Task):
             rewards = WON if ended == RIGHT else LOST
             late = last and self.legacy
             return Outcome(after, observation, rewards, LATE.get(ended, ended) if late else ended)
-        box = self.edited(state.board[edit.box], edit)
+        box = self.apply_edit(state.board[edit.box], edit)
         after = State(state.row, rules.with_box(state.board, edit.box, box), turn)
         text = describe.line(edit.box, box, self._appearance)
         return Outcome(after, self._observation(after, text), EDITED)
@@ -197,18 +197,18 @@ class Blocks(Task):
 
     def _applied(self, board: Board, i: int) -> Board:
         edit = self.actions.edit(i)
-        return rules.with_box(board, edit.box, self.edited(board[edit.box], edit))
+        return rules.with_box(board, edit.box, self.apply_edit(board[edit.box], edit))
 
-    def edited(self, box: Box, edit: Edit) -> Box:
+    def apply_edit(self, box: Box, edit: Edit) -> Box:
         """The box after a legal edit."""
         if self.tower:
-            return rules.stacked(box, edit.item.color) if edit.item is not None else box[:-1]
+            return rules.stack_block(box, edit.item.color) if edit.item is not None else box[:-1]
         if edit.type == ADD and edit.item is not None:
-            return (*box, rules.snapped(box, edit.item, edit.box, self.legacy))
+            return (*box, rules.snap_item(box, edit.item, edit.box, self.legacy))
         find = rules.item_of_cell if self.options.actions == "grid" else rules.item_of_pixel
         return rules.without(box, find(box, edit.x, edit.y))
 
-    def coloured(self, observation: Observation) -> str:
+    def render_ansi(self, observation: Observation) -> str:
         """The statement, the goal and the boxes in colours; scattered items are also listed."""
         from loquent.tasks.blocks.pictures import terminal
 
@@ -218,7 +218,7 @@ class Blocks(Task):
         items = (
             "" if self.tower else "".join(describe.line(i, box, appearance) for i, box in enumerate(board))
         )
-        return goal + terminal.coloured(board) + items
+        return goal + terminal.render_ansi(board) + items
 
     def truth(self, state: State) -> bool:
         """The truth value of the statement on the current board.
@@ -243,7 +243,7 @@ class Blocks(Task):
         """
         if ended is None:
             return EMPTY
-        right = bool(self.succeeded(ended))
+        right = bool(self.is_success(ended))
         info = {"accuracy": float(right), "invalid_reason": state.invalid or None}
         if right or ended in (WRONG, LATE[WRONG]):
             info["truth"] = state.row["target"] == right

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data.readers import csv_rows, jsonl, lines
@@ -119,7 +119,7 @@ def _tsv(path: Path) -> Iterator[tuple[int, Record]]:
         cells = line.split("\t")
         numbers = cells[1].split(",") if len(cells) == 3 else []
         if not numbers or not all(text.isdecimal() and len(text) < 4 for text in numbers):
-            what = f"this row is {shown(line)}; it must be a comment, numbers such as 3,12 and an id"
+            what = f"this row is {show(line)}; it must be a comment, numbers such as 3,12 and an id"
             raise BadRow(f"{what}, separated by tabs", file=path, line=number)
         known = {text: emotions[int(text)] for text in numbers if int(text) < len(emotions)}
         fields = _fields({"comment": cells[0]}, path, number)
@@ -134,7 +134,7 @@ def _fields(values: Mapping[str, Any], path: Path, line: int) -> Record:
     comment, parent = values["comment"], values.get("parent") or ""
     if not isinstance(comment, str) or not comment.strip() or not isinstance(parent, str):
         raise BadRow(
-            f"the comment is {shown(comment)} and its post {shown(parent)}; the comment must be a text that "
+            f"the comment is {show(comment)} and its post {show(parent)}; the comment must be a text that "
             f"is not empty, under one of the names {', '.join(COMMENT_NAMES)}",
             file=path,
             line=line,
@@ -145,7 +145,7 @@ def _fields(values: Mapping[str, Any], path: Path, line: int) -> Record:
     if values.get("label") is not None:
         label = WHOLE.sub(r"\1", str(values["label"]).strip().lower())
         if label not in LABELS:
-            what = f"the label is {shown(values['label'])}; it must be one of {', '.join(LABELS)}"
+            what = f"the label is {show(values['label'])}; it must be one of {', '.join(LABELS)}"
             raise BadRow(what, file=path, line=line)
         found["label"] = LABELS[label]
     return Record(found)
@@ -160,7 +160,7 @@ def _integer(value: Any, path: Path, line: int) -> int:
             raise ValueError
         return int(WHOLE.sub(r"\1", text))
     except ValueError:
-        raise BadRow(f"the score is {shown(value)}; it must be an integer", file=path, line=line) from None
+        raise BadRow(f"the score is {show(value)}; it must be an integer", file=path, line=line) from None
 
 
 def _released(folder: Path, files: list[Path]) -> Splits:
@@ -177,7 +177,7 @@ def _released(folder: Path, files: list[Path]) -> Splits:
             type(number) is int and 0 <= number < len(rows) for number in numbers
         )
         if not right or not numbers or len(set(numbers)) < len(numbers):
-            what = f"{file}: it holds {shown(numbers)}; it must be a list of different numbers of rows"
+            what = f"{file}: it holds {show(numbers)}; it must be a list of different numbers of rows"
             raise BadSetting(f"{what}, from 0 to {len(rows) - 1}")
         found[str(split)] = tuple(rows[number] for number in numbers)
     return with_validation(found, place=folder)

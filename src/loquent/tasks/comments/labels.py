@@ -15,7 +15,7 @@ SURE = -0.355  # the least log-probability with which the label 2 counts
 DIGIT = re.compile(r"(?:LABEL_)?([012])")
 
 
-def decided(text: str, logprobs: Mapping[str, float]) -> int:
+def read_label(text: str, logprobs: Mapping[str, float]) -> int:
     """The label that a classifier's answer means.
 
     A 2 that is not sure becomes the more likely one of 0 and 1, if the classifier names one of them; a tie
@@ -33,7 +33,7 @@ def decided(text: str, logprobs: Mapping[str, float]) -> int:
     return int(max(others, key=logprobs.__getitem__)) if others else UNSAFE
 
 
-def noised(label: int, uniform: float) -> int:
+def add_noise(label: int, uniform: float) -> int:
     """The label without 1, which becomes 0 or 2 with equal probability.
 
     Args:

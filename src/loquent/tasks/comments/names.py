@@ -4,9 +4,9 @@ TASKS = {
     "comments": "loquent.tasks.comments.task:Comments",
 }
 AGENTS: dict[str, str] = {
-    "comments/recorded": "loquent.tasks.comments.players.recorded:Recorded",
-    "comments/friendly": "loquent.tasks.comments.players.scripted:Friendly",
-    "comments/rules": "loquent.tasks.comments.players.scripted:Rules",
+    "comments/recorded": "loquent.tasks.comments.players.recordings:Recorded",
+    "comments/friendly": "loquent.tasks.comments.players.scripts:Friendly",
+    "comments/rules": "loquent.tasks.comments.players.scripts:Rules",
     "comments/classifier": "loquent.tasks.comments.players.classifier:Classifying",
     "comments/remote": "loquent.tasks.comments.players.remote:Remote",
 }

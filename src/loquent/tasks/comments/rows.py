@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from loquent.data import content, duplicates
-from loquent.data.sources import Splits, limited
+from loquent.data.sources import Splits, limit_rows
 from loquent.tasks.comments.language import posts
 from loquent.tasks.comments.options import BUILTIN, Options
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def load(options: Options) -> Splits:
     """The rows by split, at most `options.limit` of each.
 
@@ -26,5 +26,5 @@ def load(options: Options) -> Splits:
         from loquent.tasks.comments import files
 
         read = files.read(Path(options.path).expanduser())
-        splits = duplicates.checked(read, options.path, options.drop_duplicates, ("parent", "comment"))
-    return {split: limited(rows, options.limit) for split, rows in splits.items()}
+        splits = duplicates.check_splits(read, options.path, options.drop_duplicates, ("parent", "comment"))
+    return {split: limit_rows(rows, options.limit) for split, rows in splits.items()}

@@ -121,7 +121,7 @@ class Comments(Task):
 
     def _toxicity(self, state: State, label: int) -> dict[str, float]:
         uniform = float(state.key.draw(0, "noise").random())
-        return {"toxicity": float(label), "noised_toxicity": float(labels.noised(label, uniform))}
+        return {"toxicity": float(label), "noised_toxicity": float(labels.add_noise(label, uniform))}
 
     def _next(self, state: State, rewards: Record, stage: str) -> Outcome:
         """The outcome with the next stage that somebody judges in; the end after the last one."""

@@ -44,12 +44,12 @@ def write_progress(task: Dialogue, folder: str | Path) -> dict[str, int]:
             )
         path = Path(folder).expanduser() / progress_file(file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, judged(task, found))
+        write_json(path, judge_dialogues(task, found))
         written[path.name] = len(found)
     return written
 
 
-def judged(task: Dialogue, found: Sequence[Record]) -> list[tuple[float, ...]]:
+def judge_dialogues(task: Dialogue, found: Sequence[Record]) -> list[tuple[float, ...]]:
     """The judge's numbers for each dialogue: before the first question, and after each answer."""
     judge = make(task.options.judge, task, place="task.judge")
     states = [State(fields["caption"]) for fields in found]

@@ -43,7 +43,7 @@ def histogram(episodes: Iterable[Episode], bins: int = 10) -> NDArray[np.int64]:
     return counts
 
 
-def drawn(counts: NDArray[np.int64]) -> str:
+def draw_histogram(counts: NDArray[np.int64]) -> str:
     """A histogram as text, a bar for each bin."""
     size, most = len(counts), max(1, int(counts.max()))
     lines = []

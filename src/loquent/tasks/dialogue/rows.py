@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 from loquent.data import content, duplicates
-from loquent.data.sources import Splits, limited
+from loquent.data.sources import Splits, limit_rows
 from loquent.tasks.dialogue.game.options import BUILTIN, Options
 from loquent.tasks.dialogue.sources import builtin
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def load(options: Options) -> Splits:
     """The rows by split, at most `options.limit` of each; errors as in `sources.visdial.splits`.
 
@@ -24,11 +24,13 @@ def load(options: Options) -> Splits:
     """
     splits = everything(options)
     if options.source != BUILTIN:
-        splits = duplicates.checked(splits, options.path, options.drop_duplicates, ("image_id", "caption"))
-    return {split: limited(rows, options.limit) for split, rows in splits.items()}
+        splits = duplicates.check_splits(
+            splits, options.path, options.drop_duplicates, ("image_id", "caption")
+        )
+    return {split: limit_rows(rows, options.limit) for split, rows in splits.items()}
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def everything(options: Options) -> Splits:
     """All rows by split, whatever the limit."""
     if options.source == BUILTIN:
@@ -38,7 +40,7 @@ def everything(options: Options) -> Splits:
     return visdial.splits(Path(options.path).expanduser(), options.progress)
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def sizes(options: Options) -> dict[str, int]:
     """The number of dialogues in each file."""
     return dict(Counter(row["file"] for rows in everything(options).values() for row in rows))

@@ -28,7 +28,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import OUT_OF_TURNS, Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadSetting, UnknownName
-from loquent.tasks.dialogue import given, rows
+from loquent.tasks.dialogue import added_rows, rows
 from loquent.tasks.dialogue.game import options as settings
 from loquent.tasks.dialogue.game import rules
 from loquent.tasks.dialogue.game.options import AGENT_STOPS, BUILTIN, ENV_STOPS
@@ -36,7 +36,7 @@ from loquent.tasks.dialogue.game.ranking import Pool
 from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.sources import builtin, images
 from loquent.tasks.dialogue.state import ANSWERING, ASKING, JUDGING, OPENING, State
-from loquent.tasks.dialogue.terminal import coloured
+from loquent.tasks.dialogue.terminal import render_ansi
 
 AGENT, ANSWERER, JUDGE = "agent", "answerer", "judge"
 FOUND, STOPPED = "found", "stopped"
@@ -81,7 +81,7 @@ class Dialogue(Task):
         `subject` and `values`. BadRow for anything else.
         """
         row = super().row_from({"dialog": (), **fields})
-        given.check(row.fields, rows.sizes(self.options))
+        added_rows.check(row.fields, rows.sizes(self.options))
         return row
 
     def image(self, fields: Mapping[str, Any]) -> NDArray[np.float32]:
@@ -191,9 +191,9 @@ class Dialogue(Task):
         """What the image shows; for files, its name."""
         return state.image
 
-    def coloured(self, observation: Observation) -> str:
+    def render_ansi(self, observation: Observation) -> str:
         """The caption, the questions with answers, and how far the image is known."""
-        return coloured(observation)
+        return render_ansi(observation)
 
     def info(self, state: State, ended: str | None) -> dict[str, Any]:
         """Further keys of `info`: the percentile of the image now."""

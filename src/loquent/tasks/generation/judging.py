@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loquent.rewards.judge.questions import DATA, fenced, verdict
+from loquent.rewards.judge.questions import DATA, fence_texts, verdict
 from loquent.tasks.generation.state import State
 
 VERDICTS = {"YES": True, "NO": False}
@@ -19,7 +19,7 @@ def question(state: State, rule: str) -> str:
     return "\n\n".join(
         (
             f"Is this conversation between a user and an assistant over? {rule}",
-            fenced(texts),
+            fence_texts(texts),
             f"{DATA} End your reply with [[yes]] if it is over, or [[no]] if it goes on.",
         )
     )

@@ -14,7 +14,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record
 from loquent.data import content, duplicates
-from loquent.data.sources import COLUMNS, Source, limited, load
+from loquent.data.sources import COLUMNS, Source, limit_rows, load
 from loquent.data.tables.rows import Rows
 from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting, UnknownName
@@ -157,7 +157,7 @@ class Options(Conversation):
         return Form(self.prompt, self.source_words, self.representation, self.context)
 
 
-@content.kept(32)
+@content.cache_reads(32)
 def rows(options: Options, split: str) -> Sequence[Row]:
     """The rows of a split: `prompt`, `references`, `text`, `label` and the other fields of the source.
 
@@ -174,11 +174,11 @@ def rows(options: Options, split: str) -> Sequence[Row]:
         )
     found = splits[split]
     if isinstance(found, Rows) and options.dataset == TEXTS and not options.text_words:
-        return _on_demand(limited(found, options.limit), options)
+        return _on_demand(limit_rows(found, options.limit), options)
     pieces: Sequence[Row] = tuple(piece for row in found for piece in _pieces(row, options))
     if options.dataset == IMDB and split == "test":
-        pieces = limited(pieces, IMDB_TEST)
-    return tuple(_cut_row(row, options) for row in limited(pieces, options.limit))
+        pieces = limit_rows(pieces, IMDB_TEST)
+    return tuple(_cut_row(row, options) for row in limit_rows(pieces, options.limit))
 
 
 def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
@@ -187,8 +187,8 @@ def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
     if single := found.store.about["single"]:
         row = found.store.place(single)
         assert row is not None
-        found.at(np.array([row], np.uint32)).made(partial(_cut_row, options=options))[0]  # raises
-    return found.made(
+        found.at(np.array([row], np.uint32)).transform(partial(_cut_row, options=options))[0]  # raises
+    return found.transform(
         partial(_cut_row, options=options),
         options.prompt_words,
         options.prompt_fraction,
@@ -203,7 +203,7 @@ def _splits(options: Options) -> dict[str, Sequence[Row]]:
     return _loaded(replace(options, limit=limit, max_words=0, horizon="cut", **talk))
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def _loaded(options: Options) -> dict[str, Sequence[Row]]:
     if options.dataset == CONSTANT:
         record = Record(prompt=options.prompt, references=())

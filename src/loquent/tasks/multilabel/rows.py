@@ -84,29 +84,31 @@ class Options(Labelled):
         return checked
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `text`, `labels` and `weight`; errors as in `data.annotated.placed.load`.
 
     A row without a weight gets 1 / (the number of rows in its split with the same sequence of labels).
     Sampling by weight then draws every sequence equally often, as the paper's pools do.
     """
-    return {split: _weighted(part) for split, part in rows.limited(unlimited(options), options.limit).items()}
+    return {
+        split: _weighted(part) for split, part in rows.limit_splits(all_rows(options), options.limit).items()
+    }
 
 
-@content.kept(16)
-def unlimited(options: Options) -> Splits:
+@content.cache_reads(16)
+def all_rows(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
     if options.source == "builtin":
         return corpora.rows(BUILTIN)
-    from loquent.data.annotated import placed, text_files
+    from loquent.data.annotated import loading, text_files
 
-    return placed.load(options, text_files.read, checks.restricted_to(options.read, options.labels))
+    return loading.load(options, text_files.read, checks.restricted_to(options.read, options.labels))
 
 
 def labels(options: Options) -> tuple[str, ...]:
     """All labels in the order of their actions; errors as in `data.annotated.rows.labels`."""
-    return rows.labels(options, LABELS, unlimited)
+    return rows.labels(options, LABELS, all_rows)
 
 
 def most_steps(options: Options, count: int) -> int:
@@ -115,9 +117,7 @@ def most_steps(options: Options, count: int) -> int:
         return options.max_steps
     if options.source == "builtin":
         return MOST + 1
-    return (
-        max((len(row["labels"]) for part in unlimited(options).values() for row in part), default=count) + 1
-    )
+    return max((len(row["labels"]) for part in all_rows(options).values() for row in part), default=count) + 1
 
 
 def _weighted(part: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -44,14 +44,14 @@ class Options(Annotated):
         return checked
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `question`, `facts`, `choices`, `ids`, `answer`.
 
     Errors are those of `data.annotated.placed.load`.
     """
     if options.source == "builtin":
-        return rows.limited(corpora.rows(BUILTIN), options.limit)
-    from loquent.data.annotated import placed, question_files
+        return rows.limit_splits(corpora.rows(BUILTIN), options.limit)
+    from loquent.data.annotated import loading, question_files
 
-    return rows.limited(placed.load(options, question_files.read, options.check), options.limit)
+    return rows.limit_splits(loading.load(options, question_files.read, options.check), options.limit)

@@ -91,15 +91,15 @@ class AnsweringView(View):
 
     def _vectors(self, choice: Choice) -> list[NDArray[np.float32]]:
         question, facts, text = choice
-        return [self.featurizer.vector(part) for part in (question, joined(facts), text)]
+        return [self.featurizer.vector(part) for part in (question, join_facts(facts), text)]
 
     def inputs(self, observation: Observation) -> Inputs:
         """The question, the facts and all choices."""
         fields = observation.fields
-        return [fields["question"], joined(fields["facts"]), *fields["choices"]], []
+        return [fields["question"], join_facts(fields["facts"]), *fields["choices"]], []
 
 
-def joined(facts: Sequence[str]) -> str:
+def join_facts(facts: Sequence[str]) -> str:
     """The facts as one text, joined by a full stop and a space."""
     return ". ".join(facts)
 

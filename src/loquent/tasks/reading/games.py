@@ -11,7 +11,7 @@ import numpy as np
 from loquent.core.values import Record
 from loquent.tasks.reading.commands import SEARCH, text_of
 from loquent.tasks.reading.corpus import stopwords, tokens
-from loquent.tasks.reading.corpus.documents import Document, document, joined
+from loquent.tasks.reading.corpus.documents import Document, document, join_pieces
 from loquent.tasks.reading.scores import exact_match, f1, needles
 
 KEPT = 1 << 17  # games that are kept in memory
@@ -86,7 +86,7 @@ def as_tokens(text: str, tokenised: bool) -> str:
     Args:
         tokenised: whether they stand between spaces already.
     """
-    return " ".join(text.lower().split() if tokenised else tokens.lowered(text))
+    return " ".join(text.lower().split() if tokenised else tokens.lower_tokens(text))
 
 
 def score(game: Game, answer: str) -> tuple[float, float]:
@@ -98,7 +98,9 @@ def score(game: Game, answer: str) -> tuple[float, float]:
 def golds(fields: Record, paragraph: Document) -> list[str]:
     """The right answers of a row as tokens of its paragraph, with single spaces between them."""
     return [
-        paragraph.covering(start, start + len(answer)) if start >= 0 else " ".join(tokens.lowered(answer))
+        paragraph.covering(start, start + len(answer))
+        if start >= 0
+        else " ".join(tokens.lower_tokens(answer))
         for answer, start in zip(fields["answers"], fields["starts"], strict=True)
     ]
 
@@ -109,7 +111,7 @@ def with_distractors(game: Game, others: Iterable[Document], rng: np.random.Gene
     for other in others:
         for i in range(len(other.ranges)):
             pieces.insert(int(rng.integers(len(pieces) + 1)), (other, i))
-    return replace(game, document=joined(pieces))
+    return replace(game, document=join_pieces(pieces))
 
 
 @lru_cache(maxsize=KEPT)

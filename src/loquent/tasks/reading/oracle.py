@@ -92,7 +92,7 @@ def _pushed(state: State, memory: tuple[int, ...], cursor: int, size: int) -> tu
 
 
 def _enough(task: Reader, state: State, memory: tuple[int, ...]) -> bool:
-    normalised = state.game.document.normalised
+    normalised = state.game.document.answer_words
     return sufficient(state.game.needles, [normalised[i] for i in memory], task.options.match)
 
 

@@ -9,14 +9,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.data import content, corpora, duplicates
-from loquent.data.annotated.sentences import weighted
+from loquent.data.annotated.sentences import weight_field
 from loquent.data.columns import field
-from loquent.data.sources import Splits, limited
+from loquent.data.sources import Splits, limit_rows
 from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow
 from loquent.tasks.reading.corpus import stopwords, tokens
@@ -40,18 +40,18 @@ def check(record: Mapping[str, Any]) -> Record:
     context, places = _context(record)
     question, tokenised = field(record, "question"), record.get("tokenised", False)
     if not isinstance(question, str) or not question.strip():
-        raise ValueError(f"the question is {shown(question)}; it must be a text that is not empty")
+        raise ValueError(f"the question is {show(question)}; it must be a text that is not empty")
     if not isinstance(tokenised, bool):
-        raise ValueError(f"tokenised is {shown(tokenised)}; it must be true or false")
+        raise ValueError(f"tokenised is {show(tokenised)}; it must be true or false")
     answers = field(record, "answers")
     answers = [answers] if isinstance(answers, str) else answers
     starts = record.get("starts")
     if not isinstance(answers, list | tuple) or not answers:
-        raise ValueError(f"the answers are {shown(answers)}; they must be a list that is not empty")
+        raise ValueError(f"the answers are {show(answers)}; they must be a list that is not empty")
     if starts is None:
         starts = [None] * len(answers)
     elif not isinstance(starts, list | tuple) or len(starts) != len(answers):
-        raise ValueError(f"starts is {shown(starts)}; it must have one number for each answer")
+        raise ValueError(f"starts is {show(starts)}; it must have one number for each answer")
     found = [_answer(context, answer, start) for answer, start in zip(answers, starts, strict=True)]
     texts, numbers = tuple(text for text, _ in found), tuple(start for _, start in found)
     return Record(
@@ -61,7 +61,7 @@ def check(record: Mapping[str, Any]) -> Record:
         question=question,
         answers=texts,
         starts=numbers,
-        **weighted(record),
+        **weight_field(record),
     )
 
 
@@ -74,14 +74,14 @@ def _context(record: Mapping[str, Any]) -> tuple[str, tuple[Span, ...]]:
             or not sentences
             or not all(isinstance(sentence, str) and sentence.strip() for sentence in sentences)
         ):
-            raise ValueError(f"the sentences are {shown(sentences)}; they must be texts that are not empty")
+            raise ValueError(f"the sentences are {show(sentences)}; they must be texts that are not empty")
         ends = [0]
         for sentence in sentences:
             ends.append(ends[-1] + len(sentence) + 1)
         return " ".join(sentences), tuple((a, b - 1) for a, b in pairwise(ends))
     context = field(record, "context")
     if not isinstance(context, str) or not context.strip():
-        raise ValueError(f"the context is {shown(context)}; it must be a text with at least one word")
+        raise ValueError(f"the context is {show(context)}; it must be a text with at least one word")
     return context, tuple(_place(context, place) for place in record.get("places") or ())
 
 
@@ -93,7 +93,7 @@ def _place(context: str, place: Any) -> Span:
         or not 0 <= place[0] < place[1] <= len(context)
         or not context[place[0] : place[1]].strip()
     ):
-        what = f"the place {shown(place)} of a sentence is wrong"
+        what = f"the place {show(place)} of a sentence is wrong"
         raise ValueError(f"{what}; it must be (start, end) of some characters of the context")
     return place[0], place[1]
 
@@ -103,23 +103,23 @@ def _answer(context: str, answer: Any, start: Any) -> tuple[str, int]:
     if isinstance(answer, Mapping):
         answer, start = field(answer, "text"), answer.get("answer_start", start)
     if not isinstance(answer, str) or not answer.strip():
-        raise ValueError(f"the answer is {shown(answer)}; it must be a text that is not empty")
+        raise ValueError(f"the answer is {show(answer)}; it must be a text that is not empty")
     if start is None:
         start = context.find(answer)
         if start < 0:
             raise ValueError(
-                f"the answer {shown(answer)} does not stand in the context; it must be a part of it"
+                f"the answer {show(answer)} does not stand in the context; it must be a part of it"
             )
     if type(start) is not int or start < 0 or context[start : start + len(answer)] != answer:
         there = context[start : start + len(answer)] if type(start) is int and start >= 0 else ""
-        what = f"the answer {shown(answer)} should start at character {shown(start)}"
+        what = f"the answer {show(answer)} should start at character {show(start)}"
         raise ValueError(
-            f"{what}, where {shown(there)} stands; answer_start must be the answer's place in the context"
+            f"{what}, where {show(there)} stands; answer_start must be the answer's place in the context"
         )
     return answer, start
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def load(options: Options) -> Splits:
     """The rows of a source by split.
 
@@ -140,9 +140,9 @@ def load(options: Options) -> Splits:
         found = newsqa.splits(path, options.splitter) if options.source == NEWSQA else squad.splits(path)
         splits = {split: _rows(str(path), split, found[split]) for split in SPLITS if found.get(split)}
     if options.drop_duplicates:
-        splits = duplicates.checked(splits, options.path or SAMPLES, drop=True, names=("context",))
+        splits = duplicates.check_splits(splits, options.path or SAMPLES, drop=True, names=("context",))
     _report_shared(splits)
-    return {split: limited(rows, options.limit) for split, rows in splits.items()}
+    return {split: limit_rows(rows, options.limit) for split, rows in splits.items()}
 
 
 def _rows(place: str, split: str, items: Iterable[Item]) -> tuple[Row, ...]:
@@ -216,7 +216,7 @@ def _most_frequent(
             paragraph = document(context, row["places"], row["tokenised"], splitter)
             for sentence in paragraph.sentences:
                 counts.update(sentence.split(" "))
-        counts.update(tokens.lowered(row["question"]))
+        counts.update(tokens.lower_tokens(row["question"]))
     words = [word for word in counts if wanted(word)]
     if size and size < len(words):
         kept = set(sorted(words, key=lambda word: -counts[word])[:size])

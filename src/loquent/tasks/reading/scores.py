@@ -39,8 +39,8 @@ def sufficient(needles: Sequence[str], memory: Iterable[str], match: str = "toke
 
 def holds(golds: Sequence[str], memory: Sequence[str], match: str = "token") -> bool:
     """`sufficient` for golds and sentences as raw texts."""
-    texts = [" ".join(answer_words(" ".join(tokens.lowered(sentence)))) for sentence in memory]
-    return sufficient(needles((" ".join(tokens.lowered(gold)) for gold in golds), match), texts, match)
+    texts = [" ".join(answer_words(" ".join(tokens.lower_tokens(sentence)))) for sentence in memory]
+    return sufficient(needles((" ".join(tokens.lower_tokens(gold)) for gold in golds), match), texts, match)
 
 
 def spans(needles: Iterable[str], memory: Iterable[str]) -> list[tuple[int, int]]:

@@ -194,7 +194,7 @@ class Reading(RowsTask):
 
     def sufficient(self, state: State) -> bool:
         """Whether the memory of a state holds a right answer."""
-        normalised = state.game.document.normalised
+        normalised = state.game.document.answer_words
         memory = [normalised[i] for i in state.memory]
         return scores.sufficient(state.game.needles, memory, self.options.match)
 
@@ -213,9 +213,9 @@ class Reading(RowsTask):
         """The right answers."""
         return " | ".join(dict.fromkeys(state.game.golds))
 
-    def coloured(self, observation: Observation) -> str:
+    def render_ansi(self, observation: Observation) -> str:
         """The question, and the memory with the current sentence."""
-        return terminal.coloured(observation)
+        return terminal.render_ansi(observation)
 
     def info(self, state: State, ended: str | None) -> dict[str, Any]:
         """Further keys of `info`: the cursor, and whether the last search found its query and wrapped."""

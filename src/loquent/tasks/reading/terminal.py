@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from loquent.core.guards.terminal import escaped
+from loquent.core.guards.terminal import escape_text
 from loquent.core.task import Observation
 
 BOLD, MARKED, PLAIN = "\x1b[1m", "\x1b[1;33m", "\x1b[0m"
@@ -19,14 +19,14 @@ def render(observation: Observation) -> str:
     return "\n".join(lines)
 
 
-def coloured(observation: Observation) -> str:
+def render_ansi(observation: Observation) -> str:
     """The question and the memory in colours: the words of the question are marked in the sentences."""
     fields = observation.fields
-    words = [re.escape(escaped(word)) for word in fields["queries"] if word in fields["question"].split()]
+    words = [re.escape(escape_text(word)) for word in fields["queries"] if word in fields["question"].split()]
     mark = re.compile(rf"(?<!\S)({'|'.join(words)})(?!\S)") if words else None
-    lines = [f"{BOLD}{escaped(fields['question'])}{PLAIN}"]
+    lines = [f"{BOLD}{escape_text(fields['question'])}{PLAIN}"]
     for line in _memory(observation):
-        text = escaped(line)
+        text = escape_text(line)
         lines.append(mark.sub(rf"{MARKED}\1{PLAIN}", text) if mark else text)
     return "\n".join(lines) + "\n"
 

@@ -181,7 +181,7 @@ class ReadingVector(gym.vector.VectorEnv[Any, Any, Any]):
 
     def _sufficient(self, i: int) -> bool:
         game = self._games[i]
-        normalised = game.document.normalised
+        normalised = game.document.answer_words
         memory = [normalised[place] for place in self._memory[i]]
         return sufficient(game.needles, memory, self.task.options.match)
 

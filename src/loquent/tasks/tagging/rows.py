@@ -88,23 +88,23 @@ class Options(Labelled):
         return sentences.check(record, **names, prefixes=self.prefixes, longest=self.max_tokens)
 
 
-@content.kept(16)
+@content.cache_reads(16)
 def load(options: Options) -> Splits:
     """The rows of all splits with `tokens` and `labels`; errors as in `data.annotated.placed.load`."""
-    return rows.limited(unlimited(options), options.limit)
+    return rows.limit_splits(all_rows(options), options.limit)
 
 
-@content.kept(16)
-def unlimited(options: Options) -> Splits:
+@content.cache_reads(16)
+def all_rows(options: Options) -> Splits:
     """The rows without `limit`, so that the set of labels does not depend on `limit`."""
     if options.source == "builtin":
         return corpora.rows(BUILTIN)
-    from loquent.data.annotated import placed, sentence_files
+    from loquent.data.annotated import loading, sentence_files
 
     read = partial(sentence_files.read, token_field=options.token_field, label_field=options.label_field)
-    return placed.load(options, read, checks.restricted_to(options.read, options.labels))
+    return loading.load(options, read, checks.restricted_to(options.read, options.labels))
 
 
 def labels(options: Options) -> tuple[str, ...]:
     """All labels in the order of their actions; errors as in `data.annotated.rows.labels`."""
-    return rows.labels(options, LABELS, unlimited)
+    return rows.labels(options, LABELS, all_rows)

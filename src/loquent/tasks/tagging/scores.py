@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Protocol
 
-from loquent.metrics.labels.span_scores import averaged, goes_on, kind, scores
+from loquent.metrics.labels.span_scores import average_f1, goes_on, kind, scores
 
 Labels = tuple[str, ...]
 Tally = Any  # immutable; its content is private to the running score
@@ -66,7 +66,7 @@ class Averaged:
 
     def score(self, tally: Tally) -> float:
         """The average F1."""
-        return averaged(
+        return average_f1(
             Counter(dict(tally[0])), Counter(dict(tally[1])), Counter(dict(tally[2])), self.average
         )
 

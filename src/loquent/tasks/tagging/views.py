@@ -113,7 +113,7 @@ class TaggingView(View):
                     following = following[: self.lookahead].reshape(-1)
                     array[width : width + len(following)] = following
                 elif len(following):
-                    array[width : 2 * width] = self.featurizer.clipped(following.mean(0))
+                    array[width : 2 * width] = self.featurizer.clip_vectors(following.mean(0))
         if previous < len(self.labels):
             array[self.label_at + previous] = 1
         if self.all and fields["labels"]:

@@ -57,7 +57,7 @@ def value(player: Rule, most: int = MOST) -> Value:
         LoquentError: there are more situations, or the player has no rule in closed form;
             play many episodes instead.
     """
-    everything = _Enumeration(player, most).solved(Situation(), np.arange(len(player.lexicon.words)))
+    everything = _Enumeration(player, most).solve(Situation(), np.arange(len(player.lexicon.words)))
     return Value(tuple(everything.tolist()))
 
 
@@ -68,7 +68,7 @@ class _Enumeration:
         self.player, self.most, self.situations = player, most, 0
         self.cache: dict[tuple[bytes, int], NDArray[np.float64]] = {}
 
-    def solved(self, situation: Situation, fitting: NDArray[np.int64]) -> NDArray[np.float64]:
+    def solve(self, situation: Situation, fitting: NDArray[np.int64]) -> NDArray[np.float64]:
         """f64[6]: the probability of solving at each guess."""
         self.situations += 1
         if self.situations > self.most:
@@ -100,7 +100,7 @@ class _Enumeration:
                                 if code == NO_MARKS
                                 else (*situation.board, (guesses[i], WRITTEN[code]))
                             )
-                            later = self.solved(Situation(board, guessed, situation.left - 1), words_left)
+                            later = self.solve(Situation(board, guessed, situation.left - 1), words_left)
                         solved += share * later
         return solved
 

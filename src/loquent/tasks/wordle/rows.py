@@ -57,7 +57,7 @@ def rows(words: tuple[str, ...], split: str) -> tuple[Row, ...]:
     return tuple(Row(f"{split}:{word}", Record(secret=word)) for word in words)
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def _file(path: str) -> tuple[str, ...]:
     try:
         lines = opening.whole(Path(path)).decode("utf-8").splitlines()

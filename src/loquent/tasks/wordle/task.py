@@ -27,7 +27,7 @@ from loquent.errors import UnknownName
 from loquent.tasks.wordle import rows as words
 from loquent.tasks.wordle.lexicon import lexicon
 from loquent.tasks.wordle.marks import Board, letters, pairs
-from loquent.tasks.wordle.terminal import coloured
+from loquent.tasks.wordle.terminal import render_ansi
 
 GUESSES = 6
 ANY = "any"
@@ -168,9 +168,9 @@ class Wordle(Task):
         fitting = self.lexicon.fits(state.board)
         return self.words[fitting[0]] if len(fitting) == 1 else None
 
-    def coloured(self, observation: Observation) -> str:
+    def render_ansi(self, observation: Observation) -> str:
         """The board in colours."""
-        return coloured(observation.fields["board"], observation.fields["left"])
+        return render_ansi(observation.fields["board"], observation.fields["left"])
 
     def _secret(self, state: State) -> str:
         if state.secret is not None:

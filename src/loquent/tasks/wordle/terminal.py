@@ -11,7 +11,7 @@ KEYS = {IN_PLACE: "\x1b[1;32m", ANYWHERE: "\x1b[1;33m", ABSENT: "\x1b[90m"}
 PLAIN = "\x1b[0m"
 
 
-def coloured(board: Board, left: int) -> str:
+def render_ansi(board: Board, left: int) -> str:
     """The guesses in green, yellow and grey, the remaining turns, and the alphabet.
 
     A letter of the alphabet has the colour of its best mark.

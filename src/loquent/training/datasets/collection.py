@@ -1,7 +1,7 @@
 """Collections: many games, played in several processes and written to one file of episodes.
 
 A collection that was interrupted continues when it is called again. A design may play more games beside each
-game (`designed`). Games are divided into shards of a fixed size. A finished game is written to its shard's
+game (`designs`). Games are divided into shards of a fixed size. A finished game is written to its shard's
 journal at once, so an interruption loses only running games. A finished shard is written to a temporary file
 and renamed. Random streams are keyed by row and number, and the shards are joined in order. So the file does
 not depend on the number of processes or on interruptions.
@@ -35,7 +35,7 @@ from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, names
 from loquent.files.machine.version import __version__
 from loquent.training import by_name
-from loquent.training.datasets import designed, journal
+from loquent.training.datasets import designs, journal
 
 PLAN = "collect.json"  # the file in a collection's folder that holds its plan
 SHARD = 64  # games in a shard; a constant, so that an interrupted collection finds its shards
@@ -150,7 +150,7 @@ def _write_plan(plan: Plan, task: Task, out: Path) -> bool:
     file = out / PLAN
     fields = json_files.loads(json.dumps(asdict(plan)))
     new = {name: value for name, value in fields.items() if value is not None}
-    new["options"] = designed.identifying_options(plan.players, plan.options)
+    new["options"] = designs.identifying_options(plan.players, plan.options)
     if data := content.of_task(task):
         new["data"] = data
     if file.exists():
@@ -218,7 +218,7 @@ def _start_worker() -> None:
         threading.Thread(target=lambda: (connection.wait([sentinel]), os._exit(1)), daemon=True).start()
 
 
-_players: dict[Plan, designed.PlayGames] = {}  # a process makes the task and the agents once
+_players: dict[Plan, designs.PlayGames] = {}  # a process makes the task and the agents once
 
 
 def _count_made(plan: Plan, out: Path, shard: int, allow_imports: bool) -> int:
@@ -232,9 +232,9 @@ def _make_shard(plan: Plan, out: Path, shard: int, allow_imports: bool) -> Itera
     Yields 1 for each game that has ended.
     """
     if plan not in _players:
-        _players[plan] = designed.player(
-            by_name.task(plan.task, designed.by_owner(plan.options)[""]),
-            plan.design or designed.GAMES,
+        _players[plan] = designs.player(
+            by_name.task(plan.task, designs.by_owner(plan.options)[""]),
+            plan.design or designs.GAMES,
             plan.players,
             plan.options,
             seed=plan.seed,

@@ -25,7 +25,7 @@ from loquent.training.estimates.slices import (
     measure,
     networks,
     tensors,
-    timed,
+    time_call,
     tree,
     unique,
     vocabulary_of,
@@ -50,7 +50,7 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     config, episodes = recipe.config, recipe.training.episodes
     minibatch = min(config.minibatch or episodes, episodes)
     one_epoch = recipe if config.epochs == 1 else replace(recipe, config=replace(config, epochs=1))
-    start, trainer = timed(lambda: build(one_epoch))
+    start, trainer = time_call(lambda: build(one_epoch))
     experience = trainer.experience
     needs.check_decoding(trainer)
     optimizer = probe(trainer.algorithm, trainer.actor.policy)
@@ -221,7 +221,7 @@ def _collecting(trainer: Measurable, recipe: Recipe, measured: Slice) -> float:
     for tokens in (few, more):
         shortest = min(recipe.decoding.min_new_tokens, tokens)
         trainer.actor.decoding = replace(recipe.decoding, max_new_tokens=tokens, min_new_tokens=shortest)
-        seconds[tokens], _ = timed(experience.collect)
+        seconds[tokens], _ = time_call(experience.collect)
     trainer.actor.decoding = recipe.decoding
     step = max(0.0, seconds[more] - seconds[few]) / max(1, more - few)
     return (seconds[more] + step * (longest - more)) * episodes / rows
@@ -232,7 +232,7 @@ def _evaluating(trainer: Measurable, recipe: Recipe) -> float:
     settings = recipe.training
     episodes = settings.evaluations * settings.evaluate_episodes + settings.final_episodes
     rows = min(EVALUATED_ROWS, settings.final_episodes, max(FIRST_ROWS, episodes // SHARE))
-    seconds, _ = timed(lambda: trainer.evaluate(recipe.training.final_split, rows))
+    seconds, _ = time_call(lambda: trainer.evaluate(recipe.training.final_split, rows))
     return seconds / rows
 
 

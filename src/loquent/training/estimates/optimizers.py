@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from loquent.pretrained.learning.optimization import exact_copies, make_optimizer, take_step
-from loquent.training.estimates.slices import timed
+from loquent.training.estimates.slices import time_call
 
 NUMBERS = 1 << 18  # of a measured step
 
@@ -41,7 +41,7 @@ def probe(algorithm: Any, policy: nn.Module) -> OptimizerNeeds:
         optimizer = make_optimizer({"probe": parameter}, algorithm.config)
         parameter.grad = torch.ones_like(parameter)
         take_step(optimizer)  # the first step makes the state
-        seconds += timed(partial(take_step, optimizer))[0] * count / NUMBERS
+        seconds += time_call(partial(take_step, optimizer))[0] * count / NUMBERS
         state = [part for entry in optimizer.state.values() for part in entry.values()]
         kept = [part for part in (*state, *exact_copies(optimizer).values()) if isinstance(part, Tensor)]
         size += sum(part.nbytes for part in kept if part.numel() == NUMBERS) * count // NUMBERS

@@ -53,11 +53,11 @@ def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
         p.untyped_storage().data_ptr() for network in networks(trainer).values() for p in network.parameters()
     )
     saved, phases = Saved(parameters, vocabulary_of(trainer)), {}
-    phases["collect"], (batch, _) = timed(experience.next)
+    phases["collect"], (batch, _) = time_call(experience.next)
     phases["score"] = experience.seconds.get("score", 0.0)
     phases["collect"] -= phases["score"]
     with saved if counting else nullcontext(), products(trainer.actor.policy, learns=True):
-        phases["learn"], _ = timed(lambda: trainer.algorithm.update(trainer.actor, batch))
+        phases["learn"], _ = time_call(lambda: trainer.algorithm.update(trainer.actor, batch))
     budget = trainer.recipe.config.token_budget
     micro_batches = score.micro_batches(batch, budget)
     support_bytes = batch.support.nbytes if batch.support else 0
@@ -126,7 +126,7 @@ def tree(value: Any) -> Iterable[Tensor]:
             yield from tree(item)
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+def time_call(call: Callable[[], Any]) -> tuple[float, Any]:
     """The seconds that a call took, with the work of the device, and its result."""
     before = time.perf_counter()
     result = call()

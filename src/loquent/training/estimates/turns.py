@@ -10,7 +10,7 @@ import torch
 
 from loquent.files.machine.memory import rss
 from loquent.training.estimates.estimate import Estimate, Measurable, checkpoints, free
-from loquent.training.estimates.slices import timed
+from loquent.training.estimates.slices import time_call
 from loquent.training.recipes import Recipe
 
 FEW = 32  # episodes of a measured update
@@ -24,7 +24,7 @@ def of_played(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     """
     settings = recipe.training
     few = min(FEW, settings.episodes)
-    start, trainer = timed(lambda: build(replace(recipe, training=replace(settings, episodes=few))))
+    start, trainer = time_call(lambda: build(replace(recipe, training=replace(settings, episodes=few))))
     trainer.update()  # the first call of every operation takes longer
     experience = trainer.experience
     batch, _ = experience.next()
@@ -52,7 +52,7 @@ def of_live(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     """
     config = recipe.config
     short = config.shortest()
-    start, trainer = timed(lambda: build(replace(recipe, config=short)))
+    start, trainer = time_call(lambda: build(replace(recipe, config=short)))
     trainer.update()  # the first call of every operation takes longer
     trainer.update()
     algorithm, seconds = trainer.algorithm, trainer.experience.seconds
@@ -61,7 +61,7 @@ def of_live(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
         trainer,
         algorithm.network,
         seconds={"start": start, **_of_updates(recipe, seconds, config.steps / short.steps)},
-        kept=algorithm.kept(),
+        kept=algorithm.buffer_bytes(),
         sizes={"actions": config.steps, "games": config.games, "width": algorithm.width},
     )
 
@@ -87,7 +87,7 @@ def _estimate(
     """
     settings = recipe.training
     evaluated = min(EVALUATED, settings.final_episodes)
-    evaluation = timed(lambda: trainer.evaluate(settings.final_split, evaluated))[0] / evaluated
+    evaluation = time_call(lambda: trainer.evaluate(settings.final_split, evaluated))[0] / evaluated
     episodes = settings.evaluations * settings.evaluate_episodes + settings.final_episodes
     seconds = {**seconds, "evaluate": evaluation * episodes}
     weights = sum(tensor.nbytes for tensor in network.state_dict().values())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.core.rollout.loop import games, play
 from loquent.data.pools import evaluation_seed, held_out
 from loquent.errors import BrokenAgent

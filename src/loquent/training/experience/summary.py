@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from loquent.core import logged
+from loquent.core import log_keys
 from loquent.core.episode import Episode
 from loquent.core.task import TaskSpec
 from loquent.core.values import Record
@@ -103,7 +103,7 @@ def _outcomes(episodes: Sequence[Episode], weights: Record, spec: TaskSpec) -> d
         rows = outcomes.rows(episodes, outcomes.SUCCESS)
         _, error = outcomes.mean_and_error(columns[outcomes.SUCCESS], rows)
         if not math.isnan(error):
-            logs[f"rollout/{logged.SUCCESS_ERROR}"] = error
+            logs[f"rollout/{log_keys.SUCCESS_ERROR}"] = error
     return logs | {
         f"rollout/weighted/{name}": weight * logs[f"rollout/reward/{name}"]
         for name, weight in weights.items()

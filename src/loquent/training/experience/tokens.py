@@ -11,7 +11,7 @@ from loquent.models.tokens.rewards import learner_rewards
 from loquent.pretrained.footprint import products
 from loquent.training.experience import summary
 from loquent.training.experience.held_out import TokenBatches
-from loquent.training.experience.played import Played
+from loquent.training.experience.rollouts import Played
 from loquent.training.experience.source import Parts
 
 
@@ -22,7 +22,7 @@ class PlayedTokens(TokenBatches, Played):
         super().__init__(parts)
         self.decodes = parts.source == "play"
 
-    def rewarded(self, episodes: Sequence[Episode]) -> list[Episode]:
+    def add_rewards(self, episodes: Sequence[Episode]) -> list[Episode]:
         """The episodes with the rewards of all terms, per token too."""
         return learner_rewards(self.parts.terms, episodes, self.rows, self.learner, self.actor.format)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from loquent.core.episode import Episode
 from loquent.models.tokens.turns import turn_batch
-from loquent.models.turns.scored import score
+from loquent.models.turns.turn_scores import score
 from loquent.rewards import compose
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
-from loquent.training.experience.played import Played
+from loquent.training.experience.rollouts import Played
 from loquent.training.recipes import Recipe
 
 
@@ -24,14 +24,14 @@ class PlayedTurns(Played):
         """The estimate from two updates of a few episodes."""
         return turns.of_played(recipe, build)
 
-    def rewarded(self, episodes: Sequence[Episode]) -> list[Episode]:
+    def add_rewards(self, episodes: Sequence[Episode]) -> list[Episode]:
         """The episodes with the rewards of all terms."""
         return compose.apply(self.parts.terms, episodes, self.rows, self.learner)
 
     def batch(self, episodes: Sequence[Episode]) -> Any:
         """The turns of the episodes, and if the algorithm needs them, all scores."""
         actor = self.actor
-        self.algorithm.collected(episodes, self.rows)
+        self.algorithm.read_episodes(episodes, self.rows)
         turns = turn_batch(episodes, actor.inputs, actor.actions, self.parts.weights)
         return score(actor, turns) if self.algorithm.scored else turns
 

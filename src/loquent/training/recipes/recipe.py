@@ -40,7 +40,7 @@ class Recipe:
     remarks: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     """The remarks on its settings, such as one without effect; they were shown when it was made."""
 
-    def resolved(self) -> dict[str, Any]:
+    def resolve(self) -> dict[str, Any]:
         """The whole recipe as values that YAML can hold, with every default that has an effect.
 
         `load` reads it back as the same recipe.
@@ -66,7 +66,7 @@ class Recipe:
     @property
     def identity(self) -> dict[str, Any]:
         """All settings except the name and those that only say how an agent, such as a judge, is reached."""
-        settings = {key: value for key, value in self.resolved().items() if key != "name"}
+        settings = {key: value for key, value in self.resolve().items() if key != "name"}
         settings["task"] = {key: plain(without_transport(value)) for key, value in settings["task"].items()}
         for section in settings.keys() & {"rewards", "metrics"}:  # their agents are judges
             settings[section] = {
@@ -86,16 +86,16 @@ class Recipe:
         """The same recipe with `key.path=value` overrides; only their remarks are shown."""
         remarks: list[str] = []
         with registry.refuse_imports(self.alone), noting_remarks(remarks.append, self._remarks_of_defaults()):
-            fields = building.settings(override(parse(dump(self.resolved()), self.name), overrides))
+            fields = building.settings(override(parse(dump(self.resolve()), self.name), overrides))
         return Recipe(**fields, alone=self.alone, remarks=tuple(dict.fromkeys([*self.remarks, *remarks])))
 
     def _remarks_of_defaults(self) -> set[str]:
         """The remarks on the recipe with every default written out, which nobody wrote."""
         with warnings.catch_warnings(record=True) as shown:
             warnings.simplefilter("always", Remark)
-            building.settings(parse(dump(self.resolved()), self.name))
+            building.settings(parse(dump(self.resolve()), self.name))
         return {str(each.message) for each in shown if issubclass(each.category, Remark)}
 
     def yaml(self) -> str:
-        """`resolved` as YAML text, which `show` prints and a run's folder keeps."""
-        return dump(self.resolved())
+        """`resolve()` as YAML text, which `show` prints and a run's folder keeps."""
+        return dump(self.resolve())

@@ -13,7 +13,7 @@ from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import Node, from_values, tree
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting
-from loquent.metrics.making import declared
+from loquent.metrics.making import declared_trait
 from loquent.training.recipes import kinds, scores
 from loquent.training.recipes.overrides import PROFILE, Override, Overrides, override, path_of
 
@@ -153,7 +153,7 @@ def _scores(sections: Sections, builtin: Mapping[str, Any] | None) -> list[Overr
 
 def _lacks(of: str, builtin: Mapping[str, Any] | None) -> bool:
     """Whether the built-in rows do not have a field that a registered metric needs."""
-    needs = declared(of, "needs", ()) if of in registry.names("metric") else ()
+    needs = declared_trait(of, "needs", ()) if of in registry.names("metric") else ()
     if builtin is None or not needs:
         return False
     try:

@@ -10,7 +10,7 @@ from typing import cast
 from loquent.core import episode
 from loquent.core.episode import Episode
 from loquent.core.task import Row, Task
-from loquent.core.values import frozen
+from loquent.core.values import freeze
 from loquent.data.readers import jsonl
 from loquent.data.tables.rows import by_id
 from loquent.errors import BadRow, BadSetting
@@ -72,4 +72,4 @@ def _added(file: Path) -> Iterator[Row]:
         id, fields = record.get("id"), record.get("fields")
         if set(record) != {"id", "fields"} or not isinstance(id, str) or not isinstance(fields, dict):
             raise BadRow('a row must have the form {"id": "...", "fields": {...}}', file=file, line=line)
-        yield Row(id, frozen(fields))
+        yield Row(id, freeze(fields))

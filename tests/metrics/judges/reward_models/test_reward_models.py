@@ -16,7 +16,7 @@ from loquent.core.metric import Context, Samples
 from loquent.core.seeding import Key
 from loquent.core.task import Row
 from loquent.errors import AnotherRun, BadCheckpoint, BadModel, BadSetting
-from loquent.files.manifest import sealed
+from loquent.files.manifest import add_seal
 from loquent.metrics.judges import checkpoint
 from loquent.metrics.judges.reward_models import losses
 from loquent.metrics.judges.reward_models.measuring import Scored, quality
@@ -170,8 +170,8 @@ def base(tmp_path_factory):
 
 
 def test_on_the_trunk_of_a_language_model_masks_come_from_keys_alone(tmp_path, base, monkeypatch):
-    settings, drawn, own = replace(TINY, path=base, epochs=1), [], dropout.kept
-    monkeypatch.setattr(dropout, "kept", lambda *given: drawn.append(own(*given)) or drawn[-1])
+    settings, drawn, own = replace(TINY, path=base, epochs=1), [], dropout.dropout_mask
+    monkeypatch.setattr(dropout, "dropout_mask", lambda *given: drawn.append(own(*given)) or drawn[-1])
     with LibraryDropout() as library:
         training.train(likings(20), settings, tmp_path / "one")
     assert not library.count
@@ -250,7 +250,7 @@ def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tmp_path, 
 
 def test_folders_that_are_no_reward_models(tmp_path, trained):
     def written(content):
-        (tmp_path / "card.json").write_text(json.dumps(sealed(content)))
+        (tmp_path / "card.json").write_text(json.dumps(add_seal(content)))
         return preference_model(Context(), path=str(tmp_path), device="cpu")
 
     with pytest.raises(BadModel, match="name a folder that `loquent reward` wrote"):

@@ -86,9 +86,9 @@ def test_a_wide_header_belongs_to_each_column_it_covers():
     grid = tables.cells(TABLE)
     assert [(one.begin, one.end) for one in grid[0]] == [(0, 1), (1, 3)]
     narrow = tables.cells([[cell("Name", True), cell("Height", True)], *TABLE[1:]])
-    text = tables.linearised(narrow, [(2, 2)], ["", ""], "subtable")
+    text = tables.linearise(narrow, [(2, 2)], ["", ""], "subtable")
     assert "Height" not in text  # it can fail: without the span the header covers one column
-    assert "Height" in tables.linearised(grid, [(2, 2)], ["", ""], "subtable")
+    assert "Height" in tables.linearise(grid, [(2, 2)], ["", ""], "subtable")
 
 
 def test_secret_annotations_leave_a_row_without_references(tmp_path):

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from loquent.agents.scripted import Expert
+from loquent.agents.baselines import Expert
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.settings import Remark

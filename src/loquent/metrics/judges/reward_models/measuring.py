@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.metrics.judges.reward_models.pairs import Pair
-from loquent.statistics.classified import Bin, calibration_error, reliability, roc_auc
+from loquent.statistics.classification import Bin, calibration_error, reliability, roc_auc
 from loquent.statistics.resampling import Bounds, Numbers, Resampling, bounds
 
 Values = NDArray[np.float64]
@@ -82,14 +82,14 @@ def quality(scored: Scored, pairs: Sequence[Pair], settings: Resampling | None =
         groups.setdefault(one.prompt or one.item, []).append(number)
     members = [np.array(own) for own in groups.values()]
 
-    def drawn(chosen: Numbers) -> dict[str, float]:
+    def resample(chosen: Numbers) -> dict[str, float]:
         own = np.concatenate([members[i] for i in chosen])
         return {
             "accuracy": float(scored.right[own].mean()),
             "roc_auc": _auc(scored.chosen[own], scored.rejected[own]),
         }
 
-    limits = bounds(drawn, len(members), values, settings)
+    limits = bounds(resample, len(members), values, settings)
     error = calibration_error(table)
     assert error is not None  # there is a pair
     return Quality(

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.metrics.judges.reward_models.note import LABELS
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.pretrained import ClassifierNetwork, sizes
 from loquent.pretrained.building import train_tokenizer
-from loquent.pretrained.folder import untrained
+from loquent.pretrained.folder import new_network
 from loquent.pretrained.language import END, load_module, load_tokenizer, transformers_library
 from loquent.pretrained.pytorch import devices
 
@@ -38,7 +38,7 @@ def make(
         "id2label": labels,
         "label2id": {name: i for i, name in labels.items()},
     }
-    with borrowed(key):
+    with borrow_generators(key):
         if settings.path:
             module, tokenizer = _loaded(settings, find(settings.path), head)
         else:
@@ -93,7 +93,7 @@ def _new(settings: RewardModelSettings, texts: Sequence[str], head: dict[str, An
         )
     kind, device = transformers.AutoModelForSequenceClassification, devices.device(settings.device)
     sizes.check(kind, config, "model", devices.dtype("float32"), device)
-    module = untrained(kind, config)
+    module = new_network(kind, config)
     return module.to(device).eval(), tokenizer
 
 

@@ -25,7 +25,7 @@ from loquent.metrics.judges.reward_models.note import BRADLEY_TERRY, KIND, is_re
 from loquent.metrics.judges.reward_models.pairs import Division, Pair, Pairs, divide
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.judges.trainer import Lessons, Trainer
-from loquent.metrics.text import judged
+from loquent.metrics.text import judged_texts
 from loquent.pretrained import ClassifierNetwork, evaluating, save
 
 TOKENS = 8192  # of a forward pass without gradients
@@ -164,4 +164,4 @@ def texts_of(pairs: Sequence[Pair], settings: RewardModelSettings) -> list[str]:
     """The texts that the network reads: all chosen ones, then all rejected ones in the same order."""
     prompts = [one.prompt for one in pairs] * 2
     answers = [one.chosen for one in pairs] + [one.rejected for one in pairs]
-    return judged(answers, prompts, settings.include_prompt)
+    return judged_texts(answers, prompts, settings.include_prompt)

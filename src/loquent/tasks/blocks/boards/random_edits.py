@@ -93,7 +93,7 @@ def _added(box: Box, item: Item, i: int) -> Box | None:
     """The box after the item is added in a cell of the grid; None where this is not possible."""
     if item.x % CELL or item.y % CELL:
         return None
-    return None if rules.misfit(box, item) else (*box, rules.snapped(box, item, i, False))
+    return None if rules.misfit(box, item) else (*box, rules.snap_item(box, item, i, False))
 
 
 def _removable(box: Box, place: int) -> bool:

@@ -29,7 +29,7 @@ def with_box(board: Board, i: int, box: Box) -> Board:
     return (left, box, right) if i == 1 else (left, middle, box)
 
 
-def stacked(box: Box, color: int) -> Box:
+def stack_block(box: Box, color: int) -> Box:
     """The tower with a block on its top."""
     return (*box, _BLOCKS[len(box)][color])
 
@@ -48,7 +48,7 @@ def misfit(box: Box, item: Item) -> str:
     return ""
 
 
-def snapped(box: Box, item: Item, number: int, legacy: bool) -> Item:
+def snap_item(box: Box, item: Item, number: int, legacy: bool) -> Item:
     """The place of an item that fits: it moves to touch the nearest item within a distance below 5 pixels.
 
     The distance is compared without its decimals; the first neighbour in the list wins.

@@ -77,14 +77,14 @@ class Edits(ActionSet):
         return np.array([self.factors(i) for i in range(len(self))], dtype=np.int64)
 
 
-def checked(i: int, size: int) -> int:
+def check_action(i: int, size: int) -> int:
     """The number of an action; IndexError where no such action exists."""
     if not 0 <= i < size:
         raise IndexError(f"action {i} is not in 0..{size - 1}")
     return i
 
 
-def drawn(mask: NDArray[np.bool_], rng: np.random.Generator) -> int:
+def draw_action(mask: NDArray[np.bool_], rng: np.random.Generator) -> int:
     """An action whose mask is True, each equally likely."""
     choices = np.flatnonzero(mask)
     return int(choices[rng.integers(len(choices))])

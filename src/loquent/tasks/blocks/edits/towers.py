@@ -12,7 +12,17 @@ from loquent.core.actions import Legal
 from loquent.errors import LoquentError
 from loquent.tasks.blocks.boards.board import BOXES, COLORS, TOWER_Y, Board, Item
 from loquent.tasks.blocks.boards.rules import EMPTY_STACK, FULL_STACK
-from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, UNUSED, Edit, Edits, checked, drawn, number_of
+from loquent.tasks.blocks.edits.base import (
+    ADD,
+    REMOVE,
+    STOP,
+    UNUSED,
+    Edit,
+    Edits,
+    check_action,
+    draw_action,
+    number_of,
+)
 
 
 class TowerEdits(Edits):
@@ -46,7 +56,7 @@ class TowerEdits(Edits):
         return len(self._texts)
 
     def text(self, i: int, legal: Legal = None) -> str:
-        return self._texts[checked(i, len(self._texts))]
+        return self._texts[check_action(i, len(self._texts))]
 
     def index(self, text: str, legal: Legal = None) -> int | None:
         return self._index.get(text)
@@ -67,7 +77,7 @@ class TowerEdits(Edits):
         return self._mask(legal).copy()
 
     def draw(self, legal: Legal, rng: np.random.Generator) -> int:
-        return drawn(self._mask(legal), rng)
+        return draw_action(self._mask(legal), rng)
 
     def edit(self, i: int) -> Edit:
         return self._edits[i]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from loquent.core import schema
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.data.readers import jsonl
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.blocks.boards.board import Board, board_from_json
@@ -52,13 +52,13 @@ class _Record:
     """The fields of a line that are read."""
 
     identifier: str
-    sentence: Annotated[str, schema.filled]
+    sentence: Annotated[str, schema.require_text]
     label: Literal["true", "false"]
     structured_rep: Any = None
 
     def __post_init__(self) -> None:
         if not IDENTIFIER.fullmatch(self.identifier):
-            raise ValueError(f".identifier must be like '12-0', got {shown(self.identifier)}")
+            raise ValueError(f".identifier must be like '12-0', got {show(self.identifier)}")
 
 
 @dataclass(frozen=True)

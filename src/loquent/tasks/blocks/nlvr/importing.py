@@ -10,7 +10,7 @@ from typing import Any
 
 from loquent.errors import BadSetting
 from loquent.files import atomic
-from loquent.tasks.blocks.nlvr import published
+from loquent.tasks.blocks.nlvr import statement_files
 from loquent.tasks.blocks.nlvr.rebuild import Rebuilt, Report, rebuild
 
 NONE = "none"
@@ -82,7 +82,7 @@ def _lines(report: Report, files: Sequence[Path]) -> Iterator[str]:
 
 
 def _lacking(built: Rebuilt) -> str:
-    known = published.KNOWN[built.name]
+    known = statement_files.KNOWN[built.name]
     return "" if built.complete else f"; the published file has {known.statements:,} and {known.contexts:,}"
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from loquent.core.guards.opening import open_bytes
 from loquent.errors import BadRow, BadSetting, ProgramError
 from loquent.tasks.blocks.boards.board import APPEARANCES, SIZES, TOWER_X, Board, board_to_json
-from loquent.tasks.blocks.nlvr import examples, published
+from loquent.tasks.blocks.nlvr import examples, statement_files
 from loquent.tasks.blocks.nlvr.decoder import decode_file
 from loquent.tasks.blocks.nlvr.examples import Example, Folder
 from loquent.tasks.blocks.programs.program import compile_program
@@ -98,7 +98,7 @@ def rebuild(nlvr: Path, scratch: Path) -> Report:
     missing += [
         f"{appearance}_scratch_{split}.json"
         for appearance, split in product(APPEARANCES, examples.FILES)
-        if published.find(scratch, appearance, "scratch", split) is None
+        if statement_files.find(scratch, appearance, "scratch", split) is None
     ]
     sets = [
         built
@@ -126,11 +126,12 @@ def splits(nlvr: Path, scratch: Path, appearance: str) -> tuple[str, ...]:
     return tuple(
         split
         for split, names in examples.FILES.items()
-        if any(name in there for name in names) and published.find(scratch, appearance, "scratch", split)
+        if any(name in there for name in names)
+        and statement_files.find(scratch, appearance, "scratch", split)
     )
 
 
-def read(nlvr: Path, scratch: Path, appearance: str, split: str) -> published.PublishedFile:
+def read(nlvr: Path, scratch: Path, appearance: str, split: str) -> statement_files.PublishedFile:
     """The flip-it set of an appearance and a split, as if it were read from its published file.
 
     Raises:
@@ -143,7 +144,7 @@ def read(nlvr: Path, scratch: Path, appearance: str, split: str) -> published.Pu
     built = _set(appearance, split, members, scratch)
     if built is None:
         raise BadSetting(f"{str(nlvr)!r} and {str(scratch)!r} have no files of {appearance}_flipit_{split}")
-    return published.from_entries(built.name, built.entries, partial=not built.complete)
+    return statement_files.from_entries(built.name, built.entries, partial=not built.complete)
 
 
 def is_tower(board: Board) -> bool:
@@ -153,7 +154,7 @@ def is_tower(board: Board) -> bool:
     )
 
 
-def moved(name: str, example: Example) -> Board:
+def moved_board(name: str, example: Example) -> Board:
     """The board of an example in the set `name`: NLVR's, or the one that lilGym changed."""
     old, new = MOVED.get((name, example.identifier), (None, (0, 0)))
     left, middle, right = (
@@ -175,12 +176,12 @@ def is_known(name: str, file: Path) -> bool:
 
 def _set(appearance: str, split: str, read: dict[str, list[Example]], scratch: Path) -> Rebuilt | None:
     """The set of an appearance and a split; None without examples or without programs."""
-    file = published.find(scratch, appearance, "scratch", split)
+    file = statement_files.find(scratch, appearance, "scratch", split)
     names = examples.FILES[split]
     members = [example for name in names for example in read.get(name, ())]
     if file is None or not members:
         return None
-    statements = {each.sentence: each for each in published.read(file).statements.values()}
+    statements = {each.sentence: each for each in statement_files.read(file).statements.values()}
     set_name = f"{appearance}_flipit_{split}"
     entries: dict[str, dict[str, Any]] = {}
     dropped, corrected = [], []
@@ -191,7 +192,7 @@ def _set(appearance: str, split: str, read: dict[str, list[Example]], scratch: P
         if statement is None:
             dropped.append(example.identifier)
             continue
-        board = moved(set_name, example)
+        board = moved_board(set_name, example)
         try:
             truth = compile_program(statement.program)(board)
         except ProgramError as error:
@@ -210,7 +211,7 @@ def _set(appearance: str, split: str, read: dict[str, list[Example]], scratch: P
             **example.extra,
         }
     whole = all(name in read for name in names)
-    known = published.KNOWN[set_name]
+    known = statement_files.KNOWN[set_name]
     built = Rebuilt(set_name, entries, tuple(dropped), tuple(corrected), whole)
     same = (len(entries), built.contexts) == (known.statements, known.contexts)
     return replace(built, complete=whole and same)

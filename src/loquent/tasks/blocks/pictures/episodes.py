@@ -18,7 +18,7 @@ from loquent.tasks.blocks.boards.board import (
     tower_block,
 )
 from loquent.tasks.blocks.boards.rules import with_box
-from loquent.tasks.blocks.edits.placed import SIZE_NAMES
+from loquent.tasks.blocks.edits.positions import SIZE_NAMES
 from loquent.tasks.blocks.pictures import tiles
 
 LINE = re.compile(rf"({'|'.join(BOXES)}): (.+)")

@@ -17,7 +17,7 @@ LOWER = ("\x1b[47m", "\x1b[103m", "\x1b[40m", "\x1b[104m")
 HALF_BLOCK, SEPARATOR, PLAIN = "\u2580", "  ", "\x1b[0m"
 
 
-def coloured(board: Board) -> str:
+def render_ansi(board: Board) -> str:
     """The boxes side by side on grey; a character shows two squares of 5 x 5 pixels.
 
     The blocks of a tower are drawn 5 pixels apart, so that each can be seen.

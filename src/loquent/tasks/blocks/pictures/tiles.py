@@ -42,12 +42,12 @@ def half(board: Board) -> Pixels:
         if box:
             tile = box_tile(box)
             if tile.outside:
-                return reduced(_whole(board))
+                return halve(_whole(board))
             picture[:, PITCH // 2 * i : PITCH // 2 * i + BOX_SIDE // 2] = tile.half
     return picture
 
 
-def reduced(picture: Pixels) -> Pixels:
+def halve(picture: Pixels) -> Pixels:
     """The mean of each 2 x 2 pixels of a picture with an even height and width, without its decimals."""
     part = picture.astype(np.uint16)
     sums = part[::2, ::2] + part[1::2, ::2] + part[::2, 1::2] + part[1::2, 1::2]
@@ -76,7 +76,7 @@ def box_tile(box: Box) -> Tile:
     left, top = max(item.x, 0) & ~1, max(item.y, 0) & ~1
     right, bottom = item.x + item.size + 1, item.y + item.size + 1  # the halves cut off an odd end
     part = tile[top : bottom & ~1, left : right & ~1]
-    small[top // 2 : bottom // 2, left // 2 : right // 2] = reduced(part)
+    small[top // 2 : bottom // 2, left // 2 : right // 2] = halve(part)
     tile.flags.writeable = small.flags.writeable = False
     return Tile(tile, small, below.outside or not inside)
 

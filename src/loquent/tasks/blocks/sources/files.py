@@ -14,7 +14,7 @@ from loquent.data import content
 from loquent.data.sources import Splits
 from loquent.data.tables.splits import draw_of
 from loquent.errors import BadRow, BadSetting, ProgramError
-from loquent.tasks.blocks.nlvr import examples, published, rebuild
+from loquent.tasks.blocks.nlvr import examples, rebuild, statement_files
 from loquent.tasks.blocks.programs.program import compile_program
 
 VALIDATION = 0.1  # of the training sentences
@@ -31,7 +31,7 @@ NAMES = re.compile(
 )
 
 
-def found(path: str, appearance: str, start: str) -> dict[str, Path]:
+def find_files(path: str, appearance: str, start: str) -> dict[str, Path]:
     """The places of a configuration by published split: files, or the folder if NLVR's files give the split.
 
     Raises:
@@ -40,8 +40,8 @@ def found(path: str, appearance: str, start: str) -> dict[str, Path]:
     folder = Path(path).expanduser()
     there = {
         split: file
-        for split in published.SPLITS
-        if (file := published.find(folder, appearance, FILE_STARTS[start], split))
+        for split in statement_files.SPLITS
+        if (file := statement_files.find(folder, appearance, FILE_STARTS[start], split))
     }
     if not there and start == FLIP_IT and folder.is_dir() and examples.holds_any(folder):
         there = dict.fromkeys(rebuild.splits(folder, folder, appearance), folder)
@@ -55,14 +55,14 @@ def found(path: str, appearance: str, start: str) -> dict[str, Path]:
 
 
 def split_names(path: str, appearance: str, start: str) -> tuple[str, ...]:
-    """The splits that a folder gives; errors as `found`."""
-    names = found(path, appearance, start)
+    """The splits that a folder gives; errors as `find_files`."""
+    names = find_files(path, appearance, start)
     return tuple(
         name for split in names for name in (("train", "validation") if split == "train" else (split,))
     )
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def splits(path: str, appearance: str, start: str) -> Splits:
     """All rows by split, with the ids PUBLISHED_SPLIT-STATEMENT.
 
@@ -70,11 +70,11 @@ def splits(path: str, appearance: str, start: str) -> Splits:
     training examples are noisy.
 
     Raises:
-        BadRow: a file is not as published, or a program fails on its board. BadSetting: as `found`.
+        BadRow: a file is not as published, or a program fails on its board. BadSetting: as `find_files`.
     """
     rows: Splits = {}
-    for split, file in found(path, appearance, start).items():
-        source = published.read(file) if file.is_file() else rebuild.read(file, file, appearance, split)
+    for split, file in find_files(path, appearance, start).items():
+        source = statement_files.read(file) if file.is_file() else rebuild.read(file, file, appearance, split)
         members = [_row(split, each, start, file) for each in source.statements.values()]
         if split == "train":
             rows["train"] = tuple(row for row in members if not is_validation(row["sentence"]))
@@ -98,7 +98,7 @@ def template(program: str) -> str:
     return NAMES.sub(lambda match: match.lastgroup or "", program)
 
 
-def _row(split: str, statement: published.Statement, start: str, file: Path) -> Row:
+def _row(split: str, statement: statement_files.Statement, start: str, file: Path) -> Row:
     program = statement.program
     try:
         truth = compile_program(program)(statement.board)

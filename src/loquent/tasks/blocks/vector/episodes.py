@@ -12,11 +12,11 @@ from loquent.core.live import Many
 from loquent.core.task import OUT_OF_TURNS, Row, Task
 from loquent.core.values import EMPTY
 from loquent.errors import BadSetting
-from loquent.tasks.blocks.edits.placed import GridEdits
+from loquent.tasks.blocks.edits.positions import GridEdits
 from loquent.tasks.blocks.edits.towers import TowerEdits
 from loquent.tasks.blocks.programs.program import Program, compile_program
 from loquent.tasks.blocks.task import INVALID, LATE, RIGHT, Blocks, State, ending
-from loquent.tasks.blocks.vector.scattered import ScatterBoards
+from loquent.tasks.blocks.vector.scatter import ScatterBoards
 from loquent.tasks.blocks.vector.towers import TowerBoards
 
 STOP = 0

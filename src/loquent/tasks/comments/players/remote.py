@@ -95,7 +95,7 @@ class Remote(Player):
         except ValueError:
             entries = ()
         if len(entries) != len(comments) or not all(entries):
-            received = self.endpoint.shown(json.dumps(response))
+            received = self.endpoint.quote_text(json.dumps(response))
             raise BrokenAgent(
                 f"{self.name}: {self.endpoint.url} responded{received}; it must be a list of {len(comments)} "
                 "lists of objects with a label and a score"

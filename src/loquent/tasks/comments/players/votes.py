@@ -47,7 +47,7 @@ def label_of(chosen: Record, place: str, independent: bool = False) -> Callable[
         )
         mass = _of_independent(by_label) if independent else _of_exclusive(by_label, place)
         logprobs = {str(level): math.log(p) if p > 0 else -math.inf for level, p in mass.items()}
-        return str(labels.decided(max(logprobs, key=logprobs.__getitem__), logprobs))
+        return str(labels.read_label(max(logprobs, key=logprobs.__getitem__), logprobs))
 
     return text
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.values import Record
 from loquent.errors import BadRow
 from loquent.tasks.dialogue.game.rules import MOST_CHARACTERS
@@ -105,7 +105,7 @@ def _parsed(name: str, text: str, hint: Any) -> Any:
     try:
         value = json_files.loads(text)
     except ValueError as error:
-        raise BadRow(f"{name} is {shown(text)}; it must be JSON ({error})") from error
+        raise BadRow(f"{name} is {show(text)}; it must be JSON ({error})") from error
     try:
         return schema.check_of(hint, True)(value)
     except ValueError as error:

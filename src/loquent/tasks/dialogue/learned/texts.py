@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.data.features.hashed import Hashed
+from loquent.data.features.ngrams import Hashed
 
 WIDTH = 512
 SHORT = 400  # characters; longer texts, of which there is no end, are not remembered
@@ -41,12 +41,12 @@ def _encoded_pair(asked: str, answer: str) -> NDArray[np.float32]:
     return PAIRS.encode(["_".join(f"{asked} {answer}".lower().split())])[0]
 
 
-def asked(question: str, caption: str, image: NDArray[np.floating]) -> NDArray[np.float32]:
+def question_features(question: str, caption: str, image: NDArray[np.floating]) -> NDArray[np.float32]:
     """f32[1024 + width]: what an answerer reads."""
     return np.concatenate([words(question), words(caption), image]).astype(np.float32)
 
 
-def known(caption: str, history: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+def history_features(caption: str, history: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
     """f32[1536]: what a guesser reads: the caption, and the sums over all rounds so far."""
     rounds = np.zeros((2, WIDTH), dtype=np.float32)
     for question, answer in history:

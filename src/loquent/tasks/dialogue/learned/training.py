@@ -25,12 +25,12 @@ from loquent.tasks.dialogue.task import ANSWERER, JUDGE, Dialogue
 Dialog = tuple[Record, tuple[tuple[str, str], ...]]  # the fields of a row, and rounds
 
 
-def recorded(task: Dialogue, split: str = "train") -> list[Dialog]:
+def recorded_dialogues(task: Dialogue, split: str = "train") -> list[Dialog]:
     """The recorded dialogues of the rows of a split."""
     return [(row.fields, row["dialog"]) for row in task.rows(split) if row["dialog"]]
 
 
-def played(task: Dialogue, episodes: Iterable[Episode]) -> list[Dialog]:
+def played_dialogues(task: Dialogue, episodes: Iterable[Episode]) -> list[Dialog]:
     """The dialogues of episodes, such as those that `loquent collect` wrote.
 
     Raises:
@@ -71,7 +71,10 @@ def train_answerer(
 
     def examples(part: Sequence[Dialog]) -> tuple[np.ndarray, np.ndarray]:
         pairs = [
-            (texts.asked(question, fields["caption"], task.image(fields)), numbers.get(answer, -1))
+            (
+                texts.question_features(question, fields["caption"], task.image(fields)),
+                numbers.get(answer, -1),
+            )
             for fields, rounds in part
             for question, answer in rounds
         ]
@@ -103,9 +106,9 @@ def train_guesser(
     inputs, targets = [], []
     for fields, rounds in fit:
         for count in range(len(rounds) + 1):
-            inputs.append(texts.known(fields["caption"], rounds[:count]))
+            inputs.append(texts.history_features(fields["caption"], rounds[:count]))
             targets.append(task.image(fields))
-    guesses = np.stack([texts.known(fields["caption"], rounds) for fields, rounds in held])
+    guesses = np.stack([texts.history_features(fields["caption"], rounds) for fields, rounds in held])
     images = np.stack([task.image(fields) for fields, _ in held]).astype(np.float32)
     training, held_out = (
         Examples(np.stack(inputs), np.stack(targets, dtype=np.float32)),

@@ -84,7 +84,7 @@ class List(Player):
 
 def subject_of(question: Question, state: State) -> str:
     """The subject that the caption names; BrokenAgent for a caption of another world."""
-    stated = questions.captions().get(questions.normalised(state.caption))
+    stated = questions.captions().get(questions.normalise(state.caption))
     if stated is None:
         raise BrokenAgent(
             f"{question.game}: the caption {state.caption!r:.80} is none of the built-in world; this script "

@@ -95,4 +95,4 @@ def _text(response: Any, seat: str, endpoint: Endpoint, who: str) -> str:
     if seat != JUDGE and isinstance(response, str):
         return response
     right = "a finite number" if seat == JUDGE else "a text"
-    raise BrokenAgent(f"{who} responded{endpoint.shown(json.dumps(response))}; it must be {right}")
+    raise BrokenAgent(f"{who} responded{endpoint.quote_text(json.dumps(response))}; it must be {right}")

@@ -77,12 +77,10 @@ class Judge(Player):
         if self.options.measure == DISTANCE:
             require_no_cutoff(self, "measure = 'distance'")
         image = self.task.image(question.row)
-        now = self.measured(state.caption, state.history, image)
+        now = self.measure(state.caption, state.history, image)
         return repr(now - state.initial - sum(state.progress) if state.stage == JUDGING else now)
 
-    def measured(
-        self, caption: str, history: Sequence[tuple[str, str]], image: NDArray[np.floating]
-    ) -> float:
+    def measure(self, caption: str, history: Sequence[tuple[str, str]], image: NDArray[np.floating]) -> float:
         """The percentile or the closeness of the guess after a history; raises as `ranking`."""
         guess = self.guess(caption, history)
         if self.options.measure == DISTANCE:
@@ -105,7 +103,7 @@ class Guesser(Judge):
 
     def guess(self, caption: str, history: Sequence[tuple[str, str]]) -> NDArray[np.floating]:
         """f64[64]: the mean features of the scenes that fit; zeros for a caption of another world."""
-        stated = questions.captions().get(questions.normalised(caption))
+        stated = questions.captions().get(questions.normalise(caption))
         if stated is None:
             return np.zeros(scene.WIDTH)
         subject, number, value = stated
@@ -122,7 +120,7 @@ def _learn(beliefs: NDArray[np.float64], subject: str, asked: str, answer: str) 
     if meaning is None:
         return
     fits = np.ones(scene.VALUES)
-    line = questions.normalised(answer)
+    line = questions.normalise(answer)
     if meaning.value is None:
         named = questions.value_in(answer, subject, meaning.number)
         fits = fits if named is None else np.eye(scene.VALUES)[named]

@@ -23,7 +23,7 @@ class Asked:
     value: int | None = None
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """A text in lower case, with American spelling and single spaces, without marks.
 
     It is read up to `rules.MOST_CHARACTERS`.
@@ -39,7 +39,7 @@ def parse(text: str, subject: str) -> Asked | None:
     property with the most cues, if it is the only one; a text that begins like a yes/no question and names a
     value checks that value.
     """
-    line = normalised(text)
+    line = normalise(text)
     exact = _exact(subject)
     if line in exact:
         return exact[line]
@@ -50,7 +50,7 @@ def parse(text: str, subject: str) -> Asked | None:
 
 def answer(text: str, scene: Scene) -> str:
     """The truthful answer to any text: a value, yes, no, or "i can't tell"."""
-    if (fixed := _off_topic().get(normalised(text))) is not None:
+    if (fixed := _off_topic().get(normalise(text))) is not None:
         return fixed
     asked = parse(text, scene.subject)
     if asked is None:
@@ -62,7 +62,7 @@ def answer(text: str, scene: Scene) -> str:
 
 def value_in(text: str, subject: str, number: int) -> int | None:
     """The number of the value of a property that an answer names; None: no value, or several."""
-    return _value_in(normalised(text), subject, number)
+    return _value_in(normalise(text), subject, number)
 
 
 def _value_in(line: str, subject: str, number: int) -> int | None:
@@ -77,7 +77,7 @@ def unknown(caption: str, asked: Sequence[str]) -> str | None:
 
     None when there is none, or for a caption of another world.
     """
-    stated = captions().get(normalised(caption))
+    stated = captions().get(normalise(caption))
     if stated is None:
         return None
     subject, number, _ = stated
@@ -103,7 +103,7 @@ def question_texts(subject: str) -> tuple[tuple[str, Asked], ...]:
 def captions() -> dict[str, tuple[str, int, int]]:
     """Each caption in its normalised form with its subject, and the property and value that it states."""
     return {
-        normalised(caption(subject, number, value)): (subject, number, value)
+        normalise(caption(subject, number, value)): (subject, number, value)
         for subject, domain in DOMAIN_OF.items()
         for number, stated in enumerate(domain.properties)
         for value in range(len(stated.values))
@@ -112,19 +112,19 @@ def captions() -> dict[str, tuple[str, int, int]]:
 
 @cache
 def _exact(subject: str) -> dict[str, Asked]:
-    return {normalised(text): asked for text, asked in question_texts(subject)}
+    return {normalise(text): asked for text, asked in question_texts(subject)}
 
 
 @cache
 def _off_topic() -> dict[str, str]:
-    return {normalised(text): answer for text, answer in OFF_TOPIC.items()}
+    return {normalise(text): answer for text, answer in OFF_TOPIC.items()}
 
 
 @cache
 def _values(subject: str, number: int) -> tuple[str, ...]:
     """The normalised names of the values of a property."""
     stated = DOMAIN_OF[subject].properties[number]
-    return tuple(normalised(value_text(stated, value, subject)) for value in range(len(stated.values)))
+    return tuple(normalise(value_text(stated, value, subject)) for value in range(len(stated.values)))
 
 
 def _by_cues(line: str, subject: str) -> Asked | None:

@@ -91,8 +91,8 @@ class Seats:
     ) -> float:
         """The measure without rounds; with some, its change with the last one."""
         judge = self.judges[measure]
-        now = judge.measured(caption, history, image)
-        return float(now - judge.measured(caption, history[:-1], image) if history else now)
+        now = judge.measure(caption, history, image)
+        return float(now - judge.measure(caption, history[:-1], image) if history else now)
 
 
 def _text(player: Player, state: State, seat: str, row: Record) -> str:

@@ -17,7 +17,7 @@ from loquent.tasks.dialogue.sources import builtin
 SCALED = 1e-3  # features whose length differs from 1 by less are scaled already
 
 
-@content.kept(8)
+@content.cache_reads(8)
 def features(options: Options, file: str, count: int) -> NDArray[np.float32]:
     """f32[count, width]: the features of all images of a file (train, validation, test) by rows' `image`.
 
@@ -55,7 +55,7 @@ def _scaled(found: NDArray[np.float32]) -> NDArray[np.float32]:
     return scaled
 
 
-@content.kept(4)
+@content.cache_reads(4)
 def pool(options: Options, file: str, count: int) -> Pool:
     """The images of a file, among which one can be ranked; raises like `features`."""
     return Pool(features(options, file, count))

@@ -14,7 +14,7 @@ from typing import Any
 
 from loquent.core import schema
 from loquent.core.guards import json_files
-from loquent.core.guards.json_files import shown
+from loquent.core.guards.json_files import show
 from loquent.core.guards.opening import whole
 from loquent.core.task import Row
 from loquent.core.values import Record
@@ -139,7 +139,7 @@ def recorded_progress(folder: Path, split: str, count: int) -> list[tuple[float,
         raise BadSetting(f"progress = {str(folder)!r}: there is no file {' or '.join(names)}")
     values = json_files.load(file, error=BadSetting)
     if not isinstance(values, list) or len(values) != count:
-        has = len(values) if isinstance(values, list) else shown(values)
+        has = len(values) if isinstance(values, list) else show(values)
         raise BadSetting(f"{file}: it has {has} entries; it must have one for each of {count:,} dialogues")
     try:
         found: tuple[tuple[float, ...], ...] = schema.check_of(tuple[tuple[float, ...], ...])(values)
@@ -170,7 +170,7 @@ def _text(path: Path, where: str, name: str, value: Any, pool: Sequence[str]) ->
         value = pool[value]
     if not isinstance(value, str) or not value.strip():
         raise BadRow(
-            f"{where}: {name} is {shown(value)}; it must be a text, or a number of the file's list",
+            f"{where}: {name} is {show(value)}; it must be a text, or a number of the file's list",
             file=path,
         )
     return value

@@ -72,7 +72,7 @@ class Dataset:
     group: Callable[[Fields], str] | None = None
 
 
-def filled(prompt: str, parts: Mapping[str, str]) -> str:
+def fill_prompt(prompt: str, parts: Mapping[str, str]) -> str:
     """A prompt with its parts in place of their names in braces."""
     return FIELD.sub(lambda match: parts[match[1]], prompt)
 
@@ -87,7 +87,7 @@ def check_prompt(prompt: str, parts: Sequence[str]) -> None:
         raise BadSetting(f"prompt = {prompt!r} {what}; the parts of this dataset are {known}")
 
 
-def shortened(text: str, words: int) -> str:
+def shorten(text: str, words: int) -> str:
     """The first `words` words of a text; 0, or a shorter text: the text itself."""
     ends = [match.end() for match in re.finditer(r"\S+", text)] if words else []
     return text[: ends[words - 1]] if len(ends) > words else text

@@ -34,7 +34,8 @@ def records(form: str, source: Source) -> dict[str, Placed]:
     """
     if source.kind == "hub":
         return {
-            split: _numbered(table, f"{source.pinned}/{split}") for split, table in tables(source).items()
+            split: _numbered(table, f"{source.pinned_name}/{split}")
+            for split, table in tables(source).items()
         }
     path = Path(source.path).expanduser()
     if not path.exists():

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.task import Row
-from loquent.core.values import Record, frozen
+from loquent.core.values import Record, freeze
 from loquent.data import corpora, duplicates
 from loquent.data.columns import Placed
 from loquent.data.sources import Source, Splits, split_by_id, with_validation
 from loquent.data.tables.splits import SPLITS
 from loquent.errors import BadRow, BadSetting
-from loquent.tasks.generation.corpora.dataset import Dataset, Form, filled, shortened
+from loquent.tasks.generation.corpora.dataset import Dataset, Form, fill_prompt, shorten
 
 FOLDER = Path(__file__).parent
 
@@ -36,14 +36,14 @@ def load(dataset: Dataset, source: Source, form: Form) -> Splits:
     records = file_readers.records(dataset.files, source)
     found = {split: _raw(placed, split) for split, placed in records.items()}
     group = dataset.group
-    place = source.path or source.pinned
+    place = source.path or source.pinned_name
     found = with_validation(
         split_by_id(found[""], place) if "" in found else found,
         None if group is None else lambda row: group(row["record"]),
         place,
     )
     splits = {split: tuple(_rows(dataset, raw, split, form)) for split, raw in found.items()}
-    splits = duplicates.checked(splits, place, source.drop_duplicates)
+    splits = duplicates.check_splits(splits, place, source.drop_duplicates)
     if not any(splits.values()):
         raise BadSetting(f"the source {place} has no row; check the path and its files")
     return {split: splits[split] for split in SPLITS if splits.get(split)}
@@ -93,7 +93,7 @@ def _rows(dataset: Dataset, raw: tuple[Row, ...], split: str, form: Form) -> Ite
             raise BadRow(str(error), file=file, line=line) from error
         for number, (parts, references, fields) in enumerate(examples):
             if form.source_words:
-                parts = {**parts, dataset.long: shortened(parts[dataset.long], form.source_words)}
-            kept = {name: frozen(value) for name, value in fields.items()}
-            fields_of_row = Record(prompt=filled(prompt, parts), references=references, **kept)
+                parts = {**parts, dataset.long: shorten(parts[dataset.long], form.source_words)}
+            kept = {name: freeze(value) for name, value in fields.items()}
+            fields_of_row = Record(prompt=fill_prompt(prompt, parts), references=references, **kept)
             yield Row(record.id + (f"/{number}" if len(examples) > 1 else ""), fields_of_row)

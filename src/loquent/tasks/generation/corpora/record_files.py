@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from loquent.data.annotated import placed
+from loquent.data.annotated import loading
 from loquent.data.columns import Placed
 from loquent.data.readers import FORMATS, reader
 from loquent.errors import BadSetting
@@ -17,8 +17,8 @@ def files(path: Path) -> dict[str, Placed]:
     Raises:
         BadSetting: the path does not exist, or has no such file.
     """
-    found = placed.files(path, (".jsonl", ".csv")) if path.is_dir() else {"": path}
-    return {split: placed.at(file, _reader(file)(file)) for split, file in found.items()}
+    found = loading.files(path, (".jsonl", ".csv")) if path.is_dir() else {"": path}
+    return {split: loading.at(file, _reader(file)(file)) for split, file in found.items()}
 
 
 def _reader(file: Path) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from loquent.core.values import frozen
+from loquent.core.values import freeze
 from loquent.tasks.generation.corpora.dataset import Example, Fields, Form, mappings, without_blanks
 
 TITLES = ("table_page_title", "table_section_title")
@@ -36,11 +36,11 @@ def examples(record: Fields, split: str, form: Form) -> list[Example]:
     grid = cells(record.get("table"))
     chosen = _places(record.get("highlighted_cells"), grid)
     titles = [record.get(name) or "" for name in TITLES]
-    bare, titled = (linearised(grid, chosen, names, form.representation) for names in (["", ""], titles))
+    bare, titled = (linearise(grid, chosen, names, form.representation) for names in (["", ""], titles))
     annotations = mappings(record.get("sentence_annotations") or [], "the sentence annotations")
     references = without_blanks(str(item.get("final_sentence") or "") for item in annotations)
     table = tuple(tuple(cell.value for cell in line) for line in grid)
-    kept = {"table": table, "highlighted_cells": frozen(chosen)}
+    kept = {"table": table, "highlighted_cells": freeze(chosen)}
     kept |= {name: record[name] for name in KEPT if record.get(name) not in (None, "")}
     if record.get("overlap_subset") in SUBSETS:
         kept["overlap_subset"] = SUBSETS[record["overlap_subset"]]
@@ -66,7 +66,7 @@ def cells(table: Any) -> Grid:
     return grid
 
 
-def linearised(grid: Grid, chosen: Sequence[Sequence[int]], titles: Sequence[str], form: str) -> str:
+def linearise(grid: Grid, chosen: Sequence[Sequence[int]], titles: Sequence[str], form: str) -> str:
     """A table as text. `titles` are those of the page and the section; an empty one is left out."""
     pieces = [
         f"<{name}> {title} </{name}>"

@@ -55,7 +55,7 @@ class Document:
         )
 
     @cached_property
-    def shown(self) -> tuple[str, ...]:
+    def sentence_texts(self) -> tuple[str, ...]:
         """Each sentence as the text has it, with single spaces between lines and words."""
         text, spans = self.text, self.spans
         return tuple(
@@ -64,8 +64,8 @@ class Document:
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """Each sentence as in `shown`, with a line break at its end: the text of an observation."""
-        return tuple(f"{sentence}\n" for sentence in self.shown)
+        """Each sentence as in `sentence_texts`, with a line break at its end: the text of an observation."""
+        return tuple(f"{sentence}\n" for sentence in self.sentence_texts)
 
     @cached_property
     def index(self) -> dict[str, tuple[int, ...]]:
@@ -85,7 +85,7 @@ class Document:
         return tuple(first.setdefault(sentence, i) for i, sentence in enumerate(self.sentences))
 
     @cached_property
-    def normalised(self) -> tuple[str, ...]:
+    def answer_words(self) -> tuple[str, ...]:
         """Each sentence as the words that answers are compared by: no punctuation, no articles."""
         return tuple(" ".join(answer_words(sentence)) for sentence in self.sentences)
 
@@ -110,7 +110,7 @@ def document(
     Raises:
         ValueError: no sentence has a token.
     """
-    spans = tokens.spaced(text) if tokenised else tokens.tokens(text)
+    spans = tokens.token_spans(text) if tokenised else tokens.tokens(text)
     starts = [start for start, _ in spans]
     if places:
         ranges = [(bisect_left(starts, a), bisect_left(starts, b)) for a, b in places]
@@ -119,7 +119,7 @@ def document(
     return _document(text, spans, [(first, last) for first, last in ranges if first < last])
 
 
-def joined(pieces: Iterable[tuple[Document, int]]) -> Document:
+def join_pieces(pieces: Iterable[tuple[Document, int]]) -> Document:
     """A document of sentences of several documents, in this order."""
     texts: list[str] = []
     spans: list[Span] = []

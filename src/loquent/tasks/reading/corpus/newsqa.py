@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loquent.core.settings import Remark
-from loquent.data.annotated import placed
+from loquent.data.annotated import loading
 from loquent.data.readers import csv_rows
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.reading.corpus import tokens
@@ -49,7 +49,7 @@ def splits(path: Path, splitter: str) -> dict[str, list[Item]]:
         raise BadSetting(f"path = {str(path)!r} is no folder; it must hold train.csv, dev.csv and test.csv")
     found, left_out = {}, Counter[str]()
     stories: dict[tuple[str, str], Story] = {}
-    for split, file in placed.files(path, (".csv",)).items():
+    for split, file in loading.files(path, (".csv",)).items():
         items = []
         for line, record in csv_rows(file):
             fields = _fields(file, line, record, splitter, stories)
@@ -80,7 +80,7 @@ def _fields(
     text, ranges = record["story_text"], record["answer_token_ranges"].strip()
     if not ranges:
         return NO_ANSWER
-    spans = tokens.spaced(text)
+    spans = tokens.token_spans(text)
     if len(spans) > MOST_TOKENS:
         return LONG
     golds = []

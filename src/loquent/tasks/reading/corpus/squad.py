@@ -17,7 +17,7 @@ from loquent.core.guards import json_files
 from loquent.core.guards.json_files import MOST_BYTES
 from loquent.core.guards.opening import whole
 from loquent.core.settings import Remark
-from loquent.data.annotated import placed
+from loquent.data.annotated import loading
 from loquent.data.tables.splits import draw_of
 from loquent.errors import BadRow, BadSetting
 from loquent.tasks.reading.corpus import tokens
@@ -80,7 +80,7 @@ def splits(path: Path, official: Official = OFFICIAL) -> dict[str, list[Item]]:
         raise BadSetting(f"path = {str(path)!r}: there is no such file or folder")
     if path.is_file():
         return _by_paragraph(read(path))
-    found = {split: read(file) for split, file in placed.files(path, ENDINGS).items()}
+    found = {split: read(file) for split, file in loading.files(path, ENDINGS).items()}
     if set(found) == {"train", "validation"}:
         return paper_split(found["train"], found["validation"], official)
     return _by_paragraph(found["train"]) if set(found) == {"train"} else found
@@ -169,7 +169,7 @@ def _article_boundary(items: list[Item], near: int) -> int:
 
 
 def _question(item: Item) -> str:
-    return " ".join(tokens.lowered(str(item.fields["question"])))
+    return " ".join(tokens.lower_tokens(str(item.fields["question"])))
 
 
 def _bytes(path: Path) -> bytes:

@@ -12,7 +12,7 @@ FILE = Path(__file__).with_name("stopwords.txt")
 STOPWORDS = frozenset(FILE.read_text("utf-8").split())
 
 
-@content.kept(4)
+@content.cache_reads(4)
 def read(path: str) -> frozenset[str]:
     """The words of a file in lower case, one a line.
 

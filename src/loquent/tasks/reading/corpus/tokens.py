@@ -46,12 +46,12 @@ def tokens(text: str) -> list[Span]:
     return found
 
 
-def spaced(text: str) -> list[Span]:
+def token_spans(text: str) -> list[Span]:
     """The character offsets of the tokens of a text whose tokens stand between spaces."""
     return [match.span() for match in SPACED.finditer(text)]
 
 
-def lowered(text: str) -> tuple[str, ...]:
+def lower_tokens(text: str) -> tuple[str, ...]:
     """The tokens of a text in lower case."""
     return tuple(text[start:end].lower() for start, end in tokens(text))
 

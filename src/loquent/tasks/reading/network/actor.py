@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from loquent.core.episode import Episode
-from loquent.core.seeding import Key, borrowed
+from loquent.core.seeding import Key, borrow_generators
 from loquent.core.task import Observation, Row, Task
 from loquent.core.values import Record
 from loquent.errors import BadSetting
@@ -43,7 +43,7 @@ class AskingActor(TurnNetwork):
         self.task, self.settings, self.head = task, settings, head
         self.inputs = Inputs(task, settings)
         self.actions = self.inputs.actions
-        with borrowed(key.child("network")):
+        with borrow_generators(key.child("network")):
             self.policy = Network(self.inputs, head)
         self.policy.eval()
 
@@ -53,7 +53,7 @@ class AskingActor(TurnNetwork):
         return settings.answers > 0
 
     @property
-    def described(self) -> dict[str, Any]:
+    def signature(self) -> dict[str, Any]:
         """What a saved network must fit: its commands, its words and its shape."""
         return {
             "commands": self.inputs.plain + 1,
@@ -121,7 +121,9 @@ class AskingActor(TurnNetwork):
                 "set every_stop to false"
             )
 
-    def known(self, episode: Episode, row: Row, weights: Record) -> list[tuple[Observation, int, float]]:
+    def known_endings(
+        self, episode: Episode, row: Row, weights: Record
+    ) -> list[tuple[Observation, int, float]]:
         """With `every_stop`, a stop in each situation: it earns the reward if the memory has an answer."""
         task: Any = self.task
         assert isinstance(task, Asking)

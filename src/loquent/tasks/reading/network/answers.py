@@ -141,7 +141,7 @@ class Answers(Auxiliary):
         gradient.learn(drawn, loss, means, divisor=self.size)
         self.steps += 1
 
-    def logged(self) -> dict[str, float]:
+    def log_values(self) -> dict[str, float]:
         """The number of memories; the loss is nan before `learn`."""
         return {"answer/loss": math.nan, "answer/replay": float(len(self.memories))}
 

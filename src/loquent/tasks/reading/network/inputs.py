@@ -81,7 +81,7 @@ class Batch:
         return replace(self, **{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 
     @property
-    def asked(self) -> Bool[Tensor, "N M"]:
+    def question_mask(self) -> Bool[Tensor, "N M"]:
         """Where the question has tokens; its first place always counts."""
         return _real(self.question)
 

@@ -72,7 +72,7 @@ class QANet(nn.Module):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """States of the memory f[N, L, d], of the question f[N, M, d], and of the queries f[N, C, d]."""
-        words, real, asked = self.words(batch), batch.real, batch.asked
+        words, real, asked = self.words(batch), batch.real, batch.question_mask
         memory, question = words[batch.memory], words[batch.question]
         if self.match is not None:
             same = (batch.memory[:, :, None] == batch.question[:, None]).any(2) & (batch.memory > 0)

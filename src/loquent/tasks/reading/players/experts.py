@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from loquent.core.agent import Answer, Question
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
-from loquent.data.sources import limited
+from loquent.data.sources import limit_rows
 from loquent.errors import BadSetting, LoquentError
 from loquent.tasks.reading import oracle
 from loquent.tasks.reading.actions import Vocabulary
@@ -69,7 +69,7 @@ class Policy(ABC):
 
     def _text(self, question: Question) -> str:
         if "ended" in question.observation.fields:
-            return self.answered(question)
+            return self.answer_question(question)
         number = sum(turn.seat == question.observation.seat for turn in question.turns)
         return self.command(question, number)
 
@@ -77,7 +77,7 @@ class Policy(ABC):
     def command(self, question: Question, number: int) -> str:
         """The command with a number, from 0, of a game."""
 
-    def answered(self, question: Question) -> str:
+    def answer_question(self, question: Question) -> str:
         """The answer, from the sentences in memory."""
         fields = question.observation.fields
         return self.reader(fields["question"], fields["memory"])
@@ -168,17 +168,19 @@ class Script(Policy):
         super().__init__(task, options)
         allowed = scripts.alphabet(self.task.options.mode)
         for command in self.options.commands:
-            scripts.resolved(command, ())
+            scripts.resolve_command(command, ())
             if not command.startswith(SEARCH) and command not in allowed:
                 raise BadSetting(f"{self.kind}: {command!r} is not in {self.task.options.mode} mode")
         self.commands = self.options.commands
         if not self.commands and self.options.length:
-            chosen = limited(self.task.rows("train"), scripts.ROWS)
+            chosen = limit_rows(self.task.rows("train"), scripts.ROWS)
             self.commands = scripts.best(self.task, chosen, self.options.length) if chosen else ()
 
     def command(self, question: Question, number: int) -> str:
         words = queries(question.observation.fields["question"].split(" "), self.task.stop_words)
-        texts = [text for command in self.commands if (text := scripts.resolved(command, words)) is not None]
+        texts = [
+            text for command in self.commands if (text := scripts.resolve_command(command, words)) is not None
+        ]
         return texts[number] if number < len(texts) else STOP
 
 
@@ -195,11 +197,11 @@ class Oracle(Policy):
         way = oracle.shortest(self.task, question.state, (SEARCH, STOP))
         return way[0] if way else STOP
 
-    def answered(self, question: Question) -> str:
+    def answer_question(self, question: Question) -> str:
         """A right answer if the memory holds one, else the reader's."""
         assert isinstance(question.state, State)
         answers = question.state.game.answers
-        return answers[0] if self.task.sufficient(question.state) else super().answered(question)
+        return answers[0] if self.task.sufficient(question.state) else super().answer_question(question)
 
 
 class FullDocument(Policy):
@@ -210,7 +212,7 @@ class FullDocument(Policy):
     def command(self, question: Question, number: int) -> str:
         return STOP
 
-    def answered(self, question: Question) -> str:
+    def answer_question(self, question: Question) -> str:
         """The reader's answer from all sentences."""
         assert isinstance(question.state, State)
         return self.reader(question.observation.fields["question"], question.state.game.document.sentences)

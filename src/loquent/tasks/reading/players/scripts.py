@@ -24,7 +24,7 @@ def alphabet(mode: str) -> tuple[str, ...]:
     return (*plain, *(text_of(SEARCH, f"#{i}") for i in range(1, SLOTS + 1)))
 
 
-def resolved(command: str, words: Sequence[str]) -> str | None:
+def resolve_command(command: str, words: Sequence[str]) -> str | None:
     """A script's command in a game; None where the question has no word with its number.
 
     Args:
@@ -100,4 +100,4 @@ def _walk(
 
 
 def _enough(task: Reading, game: Game, memory: tuple[int, ...]) -> bool:
-    return sufficient(game.needles, [game.document.normalised[i] for i in memory], task.options.match)
+    return sufficient(game.needles, [game.document.answer_words[i] for i in memory], task.options.match)

@@ -57,7 +57,7 @@ def backend(name: str) -> Backend:
 
 @lru_cache(maxsize=1 << 14)
 def _with_phrase(document: Document, query: str) -> tuple[int, ...]:
-    words = tokens.lowered(query)
+    words = tokens.lower_tokens(query)
     if not words:
         return ()
     rarest = min((document.index.get(word, ()) for word in words), key=len)
@@ -68,7 +68,7 @@ def _with_phrase(document: Document, query: str) -> tuple[int, ...]:
 @lru_cache(maxsize=1 << 14)
 def _with_similar(document: Document, query: str) -> tuple[int, ...]:
     places: set[int] | None = None
-    for word in tokens.lowered(query):
+    for word in tokens.lower_tokens(query):
         alike = {i for token, at in document.index.items() if similar(word, token) for i in at}
         places = alike if places is None else places & alike
     return tuple(sorted(places or ()))
