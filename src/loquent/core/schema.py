@@ -263,7 +263,10 @@ def _list_of(check: Check, single: bool = False) -> Check:
         if not isinstance(value, list | tuple):
             if not single:
                 raise Misfit(value, NAMES[tuple])
-            value = () if value in (None, "") else (value,)
+            try:
+                return () if value in (None, "") else (check(value),)
+            except Misfit as error:
+                raise Misfit(value, f"{error.allowed} or a list") from None
         items: list[Any] = []
         try:
             for item in value:

@@ -204,6 +204,25 @@ def test_the_tensors_of_learning_are_estimated_from_a_few_rows(name, monkeypatch
     assert sum(estimated.values()) == pytest.approx(max(accumulate(sizes)), rel=0.1)
 
 
+def test_converted_weights_do_not_grow_with_the_rows():
+    """Autocast saves the weights in 16 bits once in a pass, however many rows it reads."""
+    from loquent.training.estimates import language_models as module
+    from loquent.training.estimates.optimizers import without_steps
+    from loquent.training.estimates.slices import measure
+
+    own = [
+        "model.layers=2", "model.width=256", "model.vocabulary=500", "model.tokenizer_texts=99",
+        "model.autocast=bfloat16", "algorithm.minibatch=16", "training.episodes=16",
+        "decoding.max_new_tokens=16", "metrics={}", "rewards={lexicon: 1.0}",
+    ]  # fmt: skip
+    trainer = Trainer(recipes.load("reviews_ppo", [*MODEL, *RUN[:-2], *own]))
+    with without_steps(trainer.algorithm):
+        few, all_rows = (
+            module._learning(trainer, measure(trainer, rows, counting=True), 16) for rows in (2, 16)
+        )
+    assert few["activations"] == pytest.approx(all_rows["activations"], rel=0.2)
+
+
 def test_a_slice_has_chunks_of_logits_as_its_minibatch(monkeypatch):
     """A minibatch of 32 rows forms its logits in chunks; two rows would not, five do."""
     from types import SimpleNamespace

@@ -75,11 +75,19 @@ class Saved:
         without: data pointers of storages that do not count, such as those of the parameters.
         vocabulary: `logits` counts the tensors of this many columns. Matrices of this many rows, which are
             gradients of an output layer, do not count.
+        weights: shapes of float32 matrices. `casts` counts 16-bit tensors of these shapes, as autocast makes
+            of weights: their number does not grow with the rows.
     """
 
-    def __init__(self, without: frozenset[int] = frozenset(), vocabulary: int = 0) -> None:
+    def __init__(
+        self,
+        without: frozenset[int] = frozenset(),
+        vocabulary: int = 0,
+        weights: frozenset[tuple[int, ...]] = frozenset(),
+    ) -> None:
         self.without, self.live, self.peak = without, 0, 0
         self.vocabulary, self.logits = vocabulary, Saved(without) if vocabulary else self
+        self.weights, self.casts = weights, Saved(without) if weights else self
         self._uses: dict[int, int] = {}
         self._hooks: Any = None
 
@@ -94,7 +102,8 @@ class Saved:
     def _pack(self, tensor: Tensor) -> _SavedTensor:
         saved = _SavedTensor(tensor)
         if not self.vocabulary or self.vocabulary not in tensor.shape:
-            self._count(saved)
+            cast = tensor.element_size() == 2 and {tensor.shape, tensor.shape[::-1]} & self.weights
+            (self.casts if cast else self)._count(saved)
         elif tensor.shape[-1] == self.vocabulary:
             self.logits._count(saved)
         return saved

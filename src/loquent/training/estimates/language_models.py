@@ -191,7 +191,7 @@ def _learning(trainer: Measurable, measured: Slice, minibatch: int) -> dict[str,
     chunk = logits if at_once else min(logits, chunk_rows(vocabulary) * vocabulary)
     return {
         "gradients": bytes_of(trainer.algorithm.parameters.values()),
-        "activations": int(measured.saved * share),
+        "activations": int(measured.saved * share) + measured.casts,
         "logits": int(chunk * LOGIT_BYTES + measured.logits_saved * (share if at_once else 1)),
     }
 

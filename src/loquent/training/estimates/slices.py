@@ -29,6 +29,8 @@ class Slice:
     """The most bytes saved at one time, in one micro-batch, without logits."""
     logits_saved: int
     """The most bytes of logits that are saved at one time, in one micro-batch or in one chunk of it."""
+    casts: int
+    """The most bytes of weights in another type that are saved at one time."""
     tokens: int
     """The padded tokens of the largest micro-batch."""
     actions: int
@@ -52,7 +54,13 @@ def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
     parameters = frozenset(
         p.untyped_storage().data_ptr() for network in networks(trainer).values() for p in network.parameters()
     )
-    saved, phases = Saved(parameters, vocabulary_of(trainer)), {}
+    weights = frozenset(
+        tuple(p.shape)
+        for network in networks(trainer).values()
+        for p in network.parameters()
+        if p.dim() > 1 and p.element_size() > 2
+    )
+    saved, phases = Saved(parameters, vocabulary_of(trainer), weights), {}
     phases["collect"], (batch, _) = time_call(experience.next)
     phases["score"] = experience.seconds.get("score", 0.0)
     phases["collect"] -= phases["score"]
@@ -67,6 +75,7 @@ def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
         phases=phases,
         saved=saved.peak,
         logits_saved=saved.logits.peak,
+        casts=saved.casts.peak if weights else 0,
         tokens=max(len(indices) * int(batch.real[indices].sum(1).max()) for indices in micro_batches),
         actions=int(batch.is_action.sum()),
         width=batch.tokens.shape[1],
