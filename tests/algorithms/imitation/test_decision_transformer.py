@@ -2,7 +2,6 @@
 for.
 """
 
-import copy
 from dataclasses import replace
 
 import pytest
@@ -108,7 +107,7 @@ def test_resumed_it_is_the_same_run_to_the_bit():
     algorithm.update(model, batch)
     assert not same(parameters(model.conditioning), before)
     state, weights = (
-        copy.deepcopy(algorithm.state_dict()),
+        algorithm.state_dict(),
         {key: tensor.clone() for key, tensor in model.state_dict().items()},
     )
     assert "conditioning.layer.weight" in weights

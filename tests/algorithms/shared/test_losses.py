@@ -81,7 +81,7 @@ def test_the_annotated_shapes_hold():
     real = torch.ones(2, 3, dtype=torch.bool)
     checked["clipped_surrogate"](n, n, n, 0.2)
     checked["squared_error"](n, n, n, 0.1)
-    checked["normalised"](n)
+    checked["normalise"](n)
     checked["explained_variance"](n, n)
     checked["k1"](grid, grid)
     checked["k3"](n, n)

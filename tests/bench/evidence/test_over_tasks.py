@@ -67,7 +67,7 @@ def test_a_win_is_more_than_two_standard_errors():
 
 
 def test_the_counts_of_one_seed_are_about_rows_and_those_of_several_are_not():
-    note = notes.tally_note(SimpleNamespace(tallied=tallies.tally(SUITE, ROWS)))
+    note = notes.tally_note(SimpleNamespace(claim_tallies=tallies.tally(SUITE, ROWS)))
     assert "it decides nothing about the methods" in note
     assert pages.tally_text(tallies.tally(SUITE, ROWS)[0].tasks[0]).startswith(
         "x: win; difference 0.110 ± 0.050 over rows that are not paired, without an interval (p = 0.029, "
@@ -76,7 +76,7 @@ def test_the_counts_of_one_seed_are_about_rows_and_those_of_several_are_not():
     several = {name: seeds(cell, 0.0, 0.01, -0.01) for name, cell in ROWS.items()}
     found = tallies.tally(SUITE, several)
     assert found[0].text.startswith("wins on 2 of 3 tasks (2 after Holm's correction); loses on z (1 after")
-    assert "one seed" not in notes.tally_note(SimpleNamespace(tallied=found))
+    assert "one seed" not in notes.tally_note(SimpleNamespace(claim_tallies=found))
 
 
 def seeds(cell, *shifts):

@@ -72,8 +72,7 @@ def test_gradients_are_clipped_together():
         clip_gradients(parameters, 0.5)
 
 
-def test_the_state_is_no_copy_but_a_restored_one_is():
-    """A checkpoint that held a copy would need the memory of all moments once more."""
+def test_the_state_is_a_copy_and_comes_back():
     one, other = linear(), linear()
     states = []
     for module in (one, other):
@@ -89,14 +88,10 @@ def test_the_state_is_no_copy_but_a_restored_one_is():
 
     step(*states[0])
     kept = state_by_name(*states[0])
-    optimizer, parameters = states[0]
-    moment = optimizer.state[parameters["net.weight"]]["exp_avg"]
-    assert kept["net.weight"]["exp_avg"].data_ptr() == moment.data_ptr()
     step(*states[0])
     other.load_state_dict({"weight": one.weight, "bias": one.bias})
-    load_by_name(*states[1], kept)
-    moments = [optimizer.state[parameters["net.weight"]]["exp_avg"] for optimizer, parameters in states]
-    assert moments[0].data_ptr() != moments[1].data_ptr()
+    assert float(kept["net.weight"]["step"]) == 1.0  # later steps do not reach the copy
+    load_by_name(*states[1], state_by_name(*states[0]))
     for state in states:
         step(*state)
     assert torch.equal(one.weight, other.weight)

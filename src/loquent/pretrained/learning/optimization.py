@@ -186,10 +186,9 @@ def exact_copies(optimizer: torch.optim.Optimizer) -> dict[Tensor, Tensor]:
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters) -> dict[str, dict[str, Tensor]]:
-    """The optimizer's tensors, by the name of their parameter; empty before the first step.
+    """Copies of the optimizer's tensors, by the name of their parameter; empty before the first step.
 
-    They are no copies, so the next step changes them. Parameters of 16 bits also have `exact`, the float32
-    copy that they are rounded from.
+    Parameters of 16 bits also have `exact`, the float32 copy that they are rounded from.
     """
     copies = exact_copies(optimizer)
     stepped = {name: copies.get(p, p) for name, p in parameters.items()}
@@ -197,7 +196,9 @@ def state_by_name(optimizer: torch.optim.Optimizer, parameters: Parameters) -> d
     for name, entry in entries.items():
         if parameters[name] in copies:
             entry["exact"] = stepped[name]
-    return {name: {key: value.detach() for key, value in entry.items()} for name, entry in entries.items()}
+    return {
+        name: {key: value.detach().clone() for key, value in entry.items()} for name, entry in entries.items()
+    }
 
 
 def load_by_name(
