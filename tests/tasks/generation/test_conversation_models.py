@@ -19,6 +19,7 @@ from loquent.models.tokens.batch import token_batch
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
 from loquent.training import recipes
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from tests.models.format.test_chat_templates_as_they_are import OURS, format_of
 from tests.tasks.generation.test_conversation import ORDERS, TALK, Answers, script, task_of
@@ -147,6 +148,30 @@ def test_nobody_learns_from_a_conversation_whose_user_failed():
         trainer.algorithm.parameters.values(), twin.algorithm.parameters.values(), strict=True
     ):
         assert torch.equal(own, other)
+
+
+class Half(Silent):
+    """A user whose agent fails on every second row."""
+
+    def attempt(self, asked):
+        from loquent.core.agent import Answer
+        from loquent.errors import BrokenAgent
+
+        odd = (int(question.game.partition("#")[0].rpartition("-")[2]) % 2 for question in asked)
+        return [BrokenAgent("half: no reply") if fails else Answer("tea .") for fails in odd]
+
+
+@pytest.mark.filterwarnings("ignore:.*questions had no answer")
+def test_a_run_is_evaluated_on_the_conversations_whose_user_did_not_fail(tmp_path):
+    more = ("training.updates=1", "training.evaluate_every=1", "training.evaluate_episodes=8")
+    user = f"task.user={__name__}:Half"
+    recipe = recipes.load(
+        "orders_grpo", [user, *SMALL[1:], *more, "training.final_episodes=8"], profile="smoke"
+    )
+    run = train(recipe, tmp_path / "run", progress=False)
+    values = run.files.evaluation()["values"]
+    assert (values["unjudged/no reply"], values["ended/no reply"]) == (4.0, 0.5)
+    assert values["return"] == values["reward/exact_match"] == 0.0
 
 
 def test_a_run_with_a_user_goes_on_to_the_bit():
