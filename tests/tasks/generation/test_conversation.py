@@ -21,6 +21,7 @@ from loquent.core.values import Record, problem
 from loquent.data import outcomes
 from loquent.errors import BadSetting
 from loquent.rewards import compose
+from loquent.rewards.learner import Learner
 from loquent.tasks.generation.conversation import fill
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
@@ -323,6 +324,26 @@ def test_rewards_on_answers_turns_and_episodes(tmp_path):
     assert [turn.rewards.get("each") for turn in second.answers()] == [0.0, 0.0, 0.0]
     assert second.rewards["right"] == 0.0
     assert first.total(weights) == 4.0
+
+
+@pytest.mark.parametrize("place", [{}, {"potential": True}])
+def test_the_last_answer_is_scored_against_the_reference_of_its_own_turn(tmp_path, place):
+    task = task_of(tmp_path, turns=9, max_words=1)
+    setting = {"right": {"of": f"{__name__}:same_as_reference", **place}}
+    built, _ = compose.build(setting, Context(task=task))
+    first, last = played(task, "hello there"), played(task, "hello", "three", "bye")
+    rows = {row.id: row for row in task.rows("train")}
+    for found, right in ((first, "hello"), (last, "bye")):
+        for text, score in ((right, 1.0), ("three", 0.0)):
+            at = max(i for i, turn in enumerate(found.turns) if turn.seat == "agent")
+            said = found.with_turn(at, replace(found.turns[at], text=text))
+            [scored] = compose.apply(built, [said], rows, Learner(built) if place else None)
+            key = "right/raw" if place else "right"
+            assert scored.turns[at].rewards[key] == score
+            if place:  # telescoping: without a discount the potentials of the answers add up to 0
+                others = [turn.rewards["right"] for turn in scored.answers()]
+                assert others == ([0.0] if len(others) == 1 else [1.0, 0.0, -1.0])
+            assert compose.samples_of([said], [rows[said.row]]).references == ((right,),)
 
 
 def test_an_endpoint_reads_the_messages_of_a_row_with_their_roles():
