@@ -10,7 +10,7 @@ from helpers.agents.endpoints import Server, chat
 from loquent.agents import prompts
 from loquent.bench.conformance.check import check
 from loquent.core import episode
-from loquent.core.agent import own_agents
+from loquent.core.agent import Answer, own_agents
 from loquent.core.live import Live
 from loquent.core.metric import Context
 from loquent.core.rollout.loop import games, play, play_out, replay
@@ -19,7 +19,7 @@ from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record, problem
 from loquent.data import outcomes
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, BrokenAgent
 from loquent.rewards import compose
 from loquent.rewards.learner import Learner
 from loquent.tasks.generation.conversation import fill
@@ -59,8 +59,6 @@ class Answers:
         self.texts = texts
 
     def answer(self, asked):
-        from loquent.core.agent import Answer
-
         return [Answer(self.texts[sum(t.seat == "agent" for t in question.turns)]) for question in asked]
 
 
@@ -210,6 +208,67 @@ def test_the_roles_of_a_row_stay_behind_a_judge(tmp_path):
     found = played(task, "a", "b", "c")
     assert [turn.messages for turn in found.turns if turn.to == "agent"] == [(), TALK[3:5], ()]
     assert (found.ended, found.turns[-1].text) == ("judge", "thanks")
+
+
+class Says:
+    """A user that answers each question with what `said` makes of it."""
+
+    name = "says"
+    said = staticmethod(lambda asked: ["hello" for _ in asked])
+
+    def __init__(self, task):
+        pass
+
+    def answer(self, asked):
+        return self.said(asked)
+
+
+class Nobody(Says):
+    said = staticmethod(lambda asked: [])
+
+
+class Untold(Says):
+    said = staticmethod(lambda asked: None)
+
+
+class Textless(Says):
+    said = staticmethod(lambda asked: [Answer(None) for _ in asked])
+
+
+class Attempts(Says):
+    tokens, receiver, concurrency = 0, "", 1
+
+    def attempt(self, asked):
+        return self.said(asked)
+
+
+class Wordy(Says):
+    said = staticmethod(lambda asked: [Answer("so long", "length") for _ in asked])
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ("Says", "says answered 'hello'; it must return an Answer with a text"),
+        ("Attempts", "says answered 'hello'; it must return an Answer with a text"),
+        ("Textless", "says answered Answer"),
+        ("Nobody", "says got 1 question and returned 0 answers"),
+        ("Untold", "says got 1 question and returned None"),
+    ],
+)
+def test_a_user_that_returns_no_answers_is_an_error_of_the_user(user, message):
+    task = Generation(Options(**{**ORDERS, "user": f"{__name__}:{user}"}))
+    with pytest.raises(BrokenAgent, match=message):
+        played(task, "which drink ?")
+
+
+def test_a_long_reply_of_a_user_cuts_no_episode():
+    task = Generation(Options(**ORDERS))
+    players = {"agent": Answers("a", "b", "c"), "user": Wordy(task)}
+    [found] = play(task, games(task.rows("train")[:1]), players, seed=0)
+    assert (found.ended, found.bootstraps) == ("out of turns", False)
+    assert [turn.stopped for turn in found.turns if turn.seat == "user"] == ["length"] * 2
+    assert replay(task, found) == found
 
 
 def test_a_user_s_agent_is_made_once():
