@@ -242,6 +242,10 @@ class Attempts(Says):
         return self.said(asked)
 
 
+class Dead(Attempts):
+    said = staticmethod(lambda asked: [BrokenAgent("dead: no answer") for _ in asked])
+
+
 class Wordy(Says):
     said = staticmethod(lambda asked: [Answer("so long", "length") for _ in asked])
 
@@ -260,6 +264,18 @@ def test_a_user_that_returns_no_answers_is_an_error_of_the_user(user, message):
     task = Generation(Options(**{**ORDERS, "user": f"{__name__}:{user}"}))
     with pytest.raises(BrokenAgent, match=message):
         played(task, "which drink ?")
+
+
+@pytest.mark.parametrize(("seat", "ended"), [("user", "no reply"), ("judge", "no judge")])
+def test_nothing_is_known_of_a_conversation_whose_user_or_judge_is_dead(seat, ended):
+    seats = {"user": script("m", "m"), "judge": script("[[no]]", "[[no]]"), seat: f"{__name__}:Dead"}
+    task = Generation(Options(dataset="constant", prompt="hello", turns=3, **seats))
+    with pytest.warns(Remark, match="1 of 1 questions had no answer"):
+        found = played(task, "a", "b", "c")
+    assert (found.ended, found.unjudged, found.turns[-1].text) == (ended, (ended,), "")
+    assert task.spec.failures == ("no reply", "no judge")
+    assert outcomes.learnable([found], Record(right=1.0)) == []
+    assert replay(task, found) == found
 
 
 def test_a_long_reply_of_a_user_cuts_no_episode():
