@@ -1,6 +1,7 @@
 """Conversations: rows of messages, a user that replies, ends, failures, and rewards on turns and episodes."""
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -25,6 +26,8 @@ from loquent.rewards.learner import Learner
 from loquent.tasks.generation.conversation import fill
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
+from loquent.training.evaluate import evaluate_agent
+from loquent.training.metrics import build_metrics
 
 TALK = (
     ("system", "Be brief."),
@@ -276,6 +279,50 @@ def test_nothing_is_known_of_a_conversation_whose_user_or_judge_is_dead(seat, en
     assert task.spec.failures == ("no reply", "no judge")
     assert outcomes.learnable([found], Record(right=1.0)) == []
     assert replay(task, found) == found
+
+
+class Half(Attempts):
+    """A user that fails on every second row."""
+
+    @staticmethod
+    def said(asked):
+        even = (int(question.game.partition("#")[0].rpartition("-")[2]) % 2 == 0 for question in asked)
+        return [Answer("tea .") if replies else BrokenAgent("half: no answer") for replies in even]
+
+
+class Right:
+    """Asks, and then serves what it has not been told."""
+
+    name = "right"
+
+    def answer(self, asked):
+        return [
+            Answer(question.row["references"][0] if len(question.turns) > 1 else "which drink ?")
+            for question in asked
+        ]
+
+
+def unlike(turn):
+    return float("?" in turn.text)
+
+
+@pytest.mark.filterwarnings("ignore:.*questions had no answer")
+@pytest.mark.parametrize(("user", "failed"), [("Half", 3), ("Dead", 6)])
+def test_metrics_score_the_conversations_whose_user_did_not_fail(user, failed):
+    task = Generation(Options(**{**ORDERS, "user": f"{__name__}:{user}"}))
+    settings = {"exact_match": {}, "bleu": {}, "asks": {"of": f"{__name__}:unlike"}}
+    metrics = build_metrics(Record(settings), Context(task=task))
+    terms, weights = compose.build({"exact_match": 1.0}, Context(task=task))
+    found = evaluate_agent(task, Right(), episodes=6, metrics=metrics, terms=terms, weights=weights)
+    values = found.values
+    assert values["unjudged/no reply"] == failed
+    if user == "Dead":
+        assert all(map(math.isnan, (values["return"], values["exact_match"], values["bleu"])))
+        return
+    assert values["return"] == values["reward/exact_match"] == values["exact_match"] == 1.0
+    assert (values["asks/unlike"], values["scored/asks/unlike"]) == (1.0, 0.5)
+    assert values["bleu"] == pytest.approx(1.0)
+    assert found.samples["exact_match"] == [1.0, None] * 3
 
 
 def test_a_long_reply_of_a_user_cuts_no_episode():
