@@ -19,6 +19,7 @@ from loquent.models.tokens.batch import token_batch
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
 from loquent.training import recipes
+from loquent.training.experience.cuts import cuts_of_evaluation
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from tests.models.format.test_chat_templates_as_they_are import OURS, format_of
@@ -90,6 +91,21 @@ def test_an_answer_ends_before_its_stop_and_its_tokens_are_what_was_drawn():
     batch = token_batch(play_once(stopped), format, Record(), max_length=512)
     drawn = [i for turn in stopped for i in turn.tokens.ids.tolist()]
     assert batch.tokens[batch.is_action].tolist() == drawn
+
+
+def test_the_questions_of_a_judge_are_no_part_of_the_prompt():
+    format = Chat(chatml())
+    agent = LanguageModelAgent(
+        gpt2(vocabulary=format.vocabulary, context=512), format, Decoding(max_new_tokens=16)
+    )
+    user, judge = script("go on", "and on"), script("[[no]]", "[[no]]")
+    long = "The conversation is over when nobody speaks. " * 9
+    task = Generation(Options(dataset="orders", turns=3, user=user, judge=judge, judge_rule=long))
+    found = play(task, games(task.rows("test")[:2]), Answers("a", "b", "c"), seed=3)
+    assert all(len(turn.text) > agent.room for turn in found[0].turns if turn.to == "judge")
+    assert cuts_of_evaluation(agent, found, "test") == ""
+    wordy = play(task, games(task.rows("test")[:2]), Answers("a", "b" * 2000, "c"), seed=3)
+    assert cuts_of_evaluation(agent, wordy, "test").startswith("100% of the episodes")
 
 
 def play_once(turns):
