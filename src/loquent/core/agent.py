@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, get_args, runtime_checkable
-from weakref import WeakKeyDictionary
 
 from loquent.core import registry
 from loquent.core.actions import ActionSet
@@ -277,9 +276,6 @@ class Partner:
         return Answer("" if answer.text == self.failure_text else answer.text)
 
 
-_partners: WeakKeyDictionary[Task, dict[str, Agent]] = WeakKeyDictionary()
-
-
 def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
     """The agents of `task.seats`, without the seats in `filled`.
 
@@ -289,7 +285,7 @@ def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
     Warns:
         Remark: an agent sends what is said to another machine.
     """
-    kept = _partners.setdefault(task, {}) if task.failure_text is not None else {}
+    kept = task.partners if task.failure_text is not None else {}
     for seat, chosen in task.seats.items():
         if seat not in filled and seat not in kept:
             agent = make(chosen, task, place=f"task.{seat}")

@@ -1,7 +1,9 @@
 """Conversations: rows of messages, a user that replies, ends, failures, and rewards on turns and episodes."""
 
+import gc
 import json
 import math
+import weakref
 from collections import Counter
 from dataclasses import replace
 
@@ -339,6 +341,24 @@ def test_a_user_s_agent_is_made_once():
     assert own_agents(task, ()) == own_agents(task, ())
     assert own_agents(Generation(Options(**ORDERS)), ()) != own_agents(task, ())
     assert own_agents(task, {"user"}) == {}
+
+
+class Holds(Says):
+    """A user that keeps the task that it was made for."""
+
+    said = staticmethod(lambda asked: [Answer("go on") for _ in asked])
+
+    def __init__(self, task):
+        self.task = task
+
+
+def test_a_task_and_its_agents_are_freed_together():
+    task = Generation(Options(**{**ORDERS, "user": f"{__name__}:Holds"}))
+    assert played(task, "a", "b", "c").ended == "out of turns"
+    gone = weakref.ref(task)
+    del task
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_guest_says_what_it_is_asked_and_a_fork_goes_on_alike():
