@@ -162,6 +162,8 @@ class Decoder(Protocol):
 
 def before_first(text: str, strings: Sequence[str]) -> str:
     """The text before the first occurrence of any of the strings; the whole text if there is none."""
+    if not strings:
+        return text
     places = [place for string in strings if string and (place := text.find(string)) >= 0]
     return text[: min(places)] if places else text
 
@@ -259,8 +261,8 @@ class Partner:
             Remark: the first failure.
         """
         agent = self.agent
-        attempts = isinstance(agent, Attempting)
-        answers = agent.attempt(questions) if attempts else agent.answer(questions)
+        ask = agent.attempt if isinstance(agent, Attempting) else agent.answer
+        answers = ask(questions)
         check_answers(agent, answers, len(questions))
         errors = [answer for answer in answers if isinstance(answer, BrokenAgent)]
         if errors and not self._said:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.agent import Answer, Question, check_answer
+from loquent.core.agent import Answer, Question, before_first, check_answer
 from loquent.core.episode import TASK, Episode, Tokens, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Row, Step, Stopped, Task
@@ -90,12 +90,15 @@ class Live:
     def act(self, answer: Answer) -> Record:
         """Process the answer of the seat that answers next; returns the rewards of the step.
 
+        The answer is its text before the first stop text of the observation.
+
         Raises:
             EpisodeOver: the episode has ended.
             BrokenAgent: the answer is not an `Answer` with a text and a valid `stopped`.
         """
         check_answer(answer)
-        text = answer.text if answer.text.isascii() else _joined_surrogates(answer.text)
+        text = before_first(answer.text, self.step.observation.stop)
+        text = text if text.isascii() else _joined_surrogates(text)
         return self._apply(text, answer.stopped, answer.tokens)
 
     def choose(self, text: str) -> Record:

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.agents.endpoints import Server, chat
 from loquent.agents import prompts
+from loquent.agents.baselines import Expert
 from loquent.bench.conformance.check import check
 from loquent.core import episode
 from loquent.core.agent import Answer, own_agents
@@ -120,8 +121,6 @@ def test_a_row_is_the_script_of_its_user(tmp_path, turns, answers, ended):
 
 
 def test_all_answers_of_a_row_are_learned_from(tmp_path):
-    from loquent.agents.baselines import Expert
-
     task = task_of(tmp_path, turns=9)
     (found,) = play(task, games(task.rows("train")[:1]), Expert(task), seed=0)
     assert [turn.text for turn in found.answers()] == ["hello", "three", "bye"]
@@ -334,6 +333,34 @@ def test_a_long_reply_of_a_user_cuts_no_episode():
     assert (found.ended, found.bootstraps) == ("out of turns", False)
     assert [turn.stopped for turn in found.turns if turn.seat == "user"] == ["length"] * 2
     assert replay(task, found) == found
+
+
+Q = {"role": "user", "content": "q"}
+
+
+@pytest.mark.parametrize(
+    ("form", "prompt", "reference"),
+    [
+        ({"prompt": "q", "references": ["yes ### and more"]}, "q", "yes "),
+        ({"text": "q yes ### and more"}, "q", " yes "),
+        ({"messages": [Q, {"role": "assistant", "content": "yes ###"}]}, "q", "yes "),
+    ],
+    ids=["prompt", "text", "messages"],
+)
+@pytest.mark.parametrize("turns", [1, 9])
+def test_an_answer_and_its_reference_end_before_a_stop(tmp_path, form, prompt, reference, turns):
+    (tmp_path / "train.jsonl").write_text((json.dumps(form) + "\n") * 8)
+    options = Options(source="path", path=str(tmp_path), prompt_words=1, turns=turns, stop=("###",))
+    task = Generation(options)
+    row = task.rows("train")[0]
+    assert (row["prompt"], row["references"], row["text"]) == (prompt, (reference,), prompt + reference)
+    terms, weights = compose.build({"exact_match": 1.0}, Context(task=task))
+    for player in (Expert(task), Answers(f"{reference}### junk", "", ""), Answers(reference)):
+        [found] = play(task, games([row]), player, seed=0)
+        [scored] = compose.apply(terms, [found], {row.id: row})
+        assert [turn.text for turn in found.answers()] == [reference]
+        assert scored.total(weights) == 1.0
+        assert replay(task, found) == found
 
 
 def test_a_user_s_agent_is_made_once():
