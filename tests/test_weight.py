@@ -15,25 +15,25 @@ HOUSE, TOOLS = HERE / "src" / "loquent", HERE / "tools"
 SHARE_OF_TESTS = 0.95  # lines of tests for each line of the package and the corpora
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
-    "adapters": 1_182,
+    "adapters": 1_180,
     "agents": 1_044,
     "algorithms": 4_233,
     "bench": 6_157,
     "cli": 3_464,
-    "core": 3_954,
+    "core": 3_962,
     "corpora": 1_552,
-    "data": 4_398,
+    "data": 4_401,
     "door": 343,
     "files": 1_457,
     "metrics": 5_321,
     "models": 7_108,
     "pretrained": 3_300,
     "report": 2_056,
-    "rewards": 1_458,
+    "rewards": 1_470,
     "statistics": 1_018,
-    "tasks": 12_767,
+    "tasks": 12_779,
     "tools": 2_595,
-    "training": 4_620,
+    "training": 4_628,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

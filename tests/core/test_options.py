@@ -19,6 +19,7 @@ class Settings:
     weights: Mapping[str, float] = EMPTY
     span: tuple[int, float] = (0, 0.0)
     sizes: tuple[int, ...] = ()
+    steps: tuple[int, ...] = setting((1,), low=0)
     level: Literal[1, "auto"] = 1
     note: str | None = setting(None)
     scale: float | str = setting(1.0, infinite=True)
@@ -55,7 +56,9 @@ def test_every_type_of_a_record_is_a_type_of_a_setting(text, values):
         ("weights: 1", "s.weights must be an object {...}, got 1; the default is Record()"),
         ("span: [1]", "s.span must be a list of 2, got [1]; the default is (0, 0.0)"),
         ("sizes: [1, x]", "s.sizes[1] must be an integer, got 'x'"),
-        ("sizes: x", "s.sizes must be an integer or a list, got 'x'; the default is ()"),
+        ("sizes: x", "s.sizes must be an integer, got 'x'; the default is ()"),
+        ("steps: [1, x]", "s.steps[1] must be an integer, at least 0, got 'x'"),
+        ("steps: x", "s.steps must be an integer, at least 0, got 'x'; the default is (1,)"),
         ("level: true", "s.level must be one of 1, 'auto', got true; the default is 1"),
         ("note: 3", "s.note must be a text or none, got 3; the default is none"),
         ("scale: .nan", "s.scale must be a number, got nan"),

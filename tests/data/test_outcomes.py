@@ -284,7 +284,8 @@ def test_the_interval_of_an_evaluation_holds_the_mean_of_all_rows(episodes, fick
 def test_an_unjudged_episode_is_in_no_mean_of_its_reward_and_of_the_return():
     def game(row, unjudged=(), **rewards):
         turns = (Turn("task", "go", to="agent"), Turn("agent", "x", rewards=Record(rewards)))
-        return Episode("t-v1", row, "train", 0, 0, turns, "done", unjudged=unjudged)
+        ended = "dead" if "dead" in unjudged else "done"
+        return Episode("t-v1", row, "train", 0, 0, turns, ended, unjudged=unjudged)
 
     episodes = [game("a", q=1.0, w=2.0), game("a", ("q",), w=4.0), game("b", q=3.0, w=6.0), game("c", ("q",))]
     spec, weights = TaskSpec(id="t"), Record(q=1.0, w=1.0)
@@ -297,6 +298,12 @@ def test_an_unjudged_episode_is_in_no_mean_of_its_reward_and_of_the_return():
     for key, column in columns.items():
         assert len(outcomes.rows(episodes, key)) == len(column), key
     assert outcomes.rows(episodes, "return") == ["a", "b"]
+    failed = [*episodes, game("d", ("dead",), q=9.0, w=9.0, x=9.0)]  # it ended by a failure
+    columns = outcomes.columns(failed, TaskSpec(id="t", success=("dead",)), weights)
+    assert (columns["success"], columns["reward/w"]) == ([0, 0, 0, 0, 1], [2, 4, 6, 0])
+    assert (columns["reward_where_present/w"], columns["answers"]) == ([2, 4, 6], [1] * 5)
+    for key, column in columns.items():
+        assert len(outcomes.rows(failed, key)) == len(column), key
     assert outcomes.count_unjudged(episodes, ["q", "w"]) == {"unjudged/q": 2.0, "unjudged/w": 0.0}
     assert outcomes.learnable(episodes, weights) == [episodes[0], episodes[2]]
     assert outcomes.learnable([*episodes, episodes[0]], weights, least=2) == [episodes[0], episodes[0]]

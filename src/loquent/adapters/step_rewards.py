@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loquent.core.agent import Agent
+from loquent.core.agent import Agent, check_answers
 from loquent.core.episode import Episode
 from loquent.core.live import Live
 from loquent.core.task import Row
@@ -26,9 +26,7 @@ def of_other_seats(game: Live, seat: str, agents: Mapping[str, Agent]) -> list[R
             what = f"{game.task.identity} asks the seat {game.seat!r}, which has no agent"
             raise BrokenAgent(f"{what}; set agents={{{game.seat!r}: ...}}")
         answers = agent.answer([game.question()])
-        if len(answers) != 1:
-            what = f"the agent {agent.name} got 1 question and returned {len(answers)} answers"
-            raise BrokenAgent(f"{what}; `answer` must return one per question")
+        check_answers(agent, answers, 1)
         rewards.append(game.act(answers[0]))
     return rewards
 

@@ -10,8 +10,7 @@ import inspect
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, Protocol, get_args, runtime_checkable
 
 from loquent.core import registry
 from loquent.core.actions import ActionSet
@@ -21,8 +20,9 @@ from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
-from loquent.errors import BadSetting, BrokenAgent
+from loquent.errors import BadSetting, BrokenAgent, kind_of
 
+STOPPED = get_args(Stopped)
 LEARNING = "agent"  # the seat that learns, unless a caller names another
 RIGHT = "name a class or function that makes an agent (loquent.core.agent.Agent) for a task"
 
@@ -162,8 +162,29 @@ class Decoder(Protocol):
 
 def before_first(text: str, strings: Sequence[str]) -> str:
     """The text before the first occurrence of any of the strings; the whole text if there is none."""
+    if not strings:
+        return text
     places = [place for string in strings if string and (place := text.find(string)) >= 0]
     return text[: min(places)] if places else text
+
+
+def check_answers(agent: Agent, answers: Any, count: int) -> None:
+    """BrokenAgent unless there is one answer per question."""
+    if not isinstance(answers, Sequence) or len(answers) != count:
+        result = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)
+        raise BrokenAgent(
+            f"{agent.name} got {count} question{'s' * (count != 1)} and returned {result}; `answer` must "
+            "return one answer per question"
+        )
+
+
+def check_answer(answer: Any, name: str = "an agent") -> None:
+    """BrokenAgent unless an answer of the agent `name` is an `Answer` with a text and a valid `stopped`."""
+    if not isinstance(answer, Answer) or not isinstance(answer.text, str) or answer.stopped not in STOPPED:
+        raise BrokenAgent(
+            f"{name} answered {answer!r:.200}; it must return an Answer with a text, and with stopped "
+            f"one of {', '.join(STOPPED)}"
+        )
 
 
 def decoding_text(agent: Agent) -> str:
@@ -234,29 +255,27 @@ class Partner:
         """One answer per question.
 
         Raises:
-            BrokenAgent: an agent without `attempt` failed.
+            BrokenAgent: an agent without `attempt` failed, or something other than an answer was returned.
 
         Warns:
             Remark: the first failure.
         """
         agent = self.agent
-        if not isinstance(agent, Attempting):
-            return [Answer(answer.text) for answer in agent.answer(questions)]
-        answers = agent.attempt(questions)
+        ask = agent.attempt if isinstance(agent, Attempting) else agent.answer
+        answers = ask(questions)
+        check_answers(agent, answers, len(questions))
         errors = [answer for answer in answers if isinstance(answer, BrokenAgent)]
         if errors and not self._said:
             self._said = True
             line = f"{len(errors)} of {len(questions)} questions had no answer; the first: {errors[0]}"
             warnings.warn(line, Remark, stacklevel=2)
-        return [
-            Answer(self.failure_text)
-            if isinstance(answer, BrokenAgent)
-            else Answer("" if answer.text == self.failure_text else answer.text)
-            for answer in answers
-        ]
+        return [self._text(answer) for answer in answers]
 
-
-_partners: WeakKeyDictionary[Task, dict[str, Agent]] = WeakKeyDictionary()
+    def _text(self, answer: Answer | BrokenAgent) -> Answer:
+        if isinstance(answer, BrokenAgent):
+            return Answer(self.failure_text)
+        check_answer(answer, self.name)
+        return Answer("" if answer.text == self.failure_text else answer.text)
 
 
 def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
@@ -268,7 +287,7 @@ def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
     Warns:
         Remark: an agent sends what is said to another machine.
     """
-    kept = _partners.setdefault(task, {}) if task.failure_text is not None else {}
+    kept = task.partners if task.failure_text is not None else {}
     for seat, chosen in task.seats.items():
         if seat not in filled and seat not in kept:
             agent = make(chosen, task, place=f"task.{seat}")

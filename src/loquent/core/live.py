@@ -10,19 +10,16 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.agent import Answer, Question
+from loquent.core.agent import Answer, Question, before_first, check_answer
 from loquent.core.episode import TASK, Episode, Tokens, Turn
 from loquent.core.seeding import Key
 from loquent.core.task import Observation, Row, Step, Stopped, Task
 from loquent.core.values import EMPTY, Record
-from loquent.errors import BrokenAgent
-
-STOPPED = get_args(Stopped)
 
 
 @dataclass
@@ -93,20 +90,15 @@ class Live:
     def act(self, answer: Answer) -> Record:
         """Process the answer of the seat that answers next; returns the rewards of the step.
 
+        The answer is its text before the first stop text of the observation.
+
         Raises:
             EpisodeOver: the episode has ended.
             BrokenAgent: the answer is not an `Answer` with a text and a valid `stopped`.
         """
-        if (
-            not isinstance(answer, Answer)
-            or not isinstance(answer.text, str)
-            or answer.stopped not in STOPPED
-        ):
-            raise BrokenAgent(
-                f"an agent answered {answer!r:.200}; it must return an Answer with a text, and with stopped "
-                f"one of {', '.join(STOPPED)}"
-            )
-        text = answer.text if answer.text.isascii() else _joined_surrogates(answer.text)
+        check_answer(answer)
+        text = before_first(answer.text, self.step.observation.stop)
+        text = text if text.isascii() else _joined_surrogates(text)
         return self._apply(text, answer.stopped, answer.tokens)
 
     def choose(self, text: str) -> Record:
@@ -115,7 +107,8 @@ class Live:
 
     def _apply(self, text: str, stopped: Stopped, tokens: Tokens | None) -> Record:
         seat = self.step.observation.seat
-        self.step = step = self.task.act(self.step, text, stopped)
+        # the horizon is the learner's: another seat's answer that stopped for length ends no episode
+        self.step = step = self.task.act(self.step, text, stopped if seat == self.learning else "end")
         rewards = EMPTY
         if seat == self.learning:
             rewards = _sum(self.owed, step.rewards) if self.owed else step.rewards

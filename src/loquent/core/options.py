@@ -223,7 +223,8 @@ def coerce(node: Node, hint: Any, field: dataclasses.Field[Any], name: str) -> A
     try:
         return schema.range_check(schema.check_in(hint, YAML), field, always=True)(node.plain())
     except ValueError as error:
-        shows = isinstance(error, schema.Misfit) and field.default is not dataclasses.MISSING
+        whole = isinstance(error, schema.Misfit) and not error.place
+        shows = whole and field.default is not dataclasses.MISSING
         default = f"; the default is {default_text(field)}" if shows else ""
         raise BadSetting(f"{node.place}: {name}{error}{default}") from None
 

@@ -98,13 +98,13 @@ def message_of(error: ValueError, place: str = "") -> str:
 
 
 class Misfit(ValueError):
-    """A value that is none of `allowed`."""
+    """A value that is none of `allowed`; `place` is that of an item in the list, such as "[1]"."""
 
-    def __init__(self, value: Any, allowed: str) -> None:
-        self.value, self.allowed = value, allowed
+    def __init__(self, value: Any, allowed: str, place: str = "") -> None:
+        self.value, self.allowed, self.place = value, allowed, place
 
     def __str__(self) -> str:  # made when it is read: a union tries its members
-        return f" must be {self.allowed}, got {show(self.value)}"
+        return f"{self.place} must be {self.allowed}, got {show(self.value)}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -231,7 +231,9 @@ def _any_of(checks: list[Check], null: bool) -> Check:
         for each in checks:
             try:
                 return each(value)
-            except Misfit as error:  # an error inside the value has its place, and is no Misfit
+            except Misfit as error:
+                if error.place:
+                    raise
                 allowed.append(error.allowed)
         raise Misfit(value, " or ".join(dict.fromkeys(allowed)))
 
@@ -263,14 +265,13 @@ def _list_of(check: Check, single: bool = False) -> Check:
         if not isinstance(value, list | tuple):
             if not single:
                 raise Misfit(value, NAMES[tuple])
-            try:
-                return () if value in (None, "") else (check(value),)
-            except Misfit as error:
-                raise Misfit(value, f"{error.allowed} or a list") from None
+            return () if value in (None, "") else (check(value),)
         items: list[Any] = []
         try:
             for item in value:
                 items.append(check(item))
+        except Misfit as error:
+            raise Misfit(error.value, error.allowed, f"[{len(items)}]{error.place}") from None
         except ValueError as error:
             raise ValueError(f"[{len(items)}]{error}") from None
         return tuple(items)
@@ -341,7 +342,7 @@ def range_check(check: Check, field: dataclasses.Field[Any], always: bool = Fals
             value = check(value)
         except Misfit as error:
             allowed = "" if field.metadata.get("choices") else error.allowed
-            raise Misfit(value, ", ".join(filter(None, (allowed, limits)))) from None
+            raise Misfit(error.value, ", ".join(filter(None, (allowed, limits))), error.place) from None
         if problem := range_problem(field, value):
             raise ValueError(f" {problem}")
         return value

@@ -210,6 +210,11 @@ class Task(ABC):
         name, options = f"{self.spec.id}-v{self.spec.version}", identifying(self.options)
         return name if options == _defaults(self.Options) else f"{name}#{digest(options)}"
 
+    @functools.cached_property
+    def partners(self) -> dict[str, Any]:
+        """The agents of `seats` that were made, by seat (`core.agent.own_agents`); the task keeps them."""
+        return {}
+
     @abstractmethod
     def rows(self, split: str) -> Sequence[Row]:
         """The rows of a split: always the same rows in the same order."""

@@ -45,11 +45,9 @@ def columns(episodes: Sequence[Episode], spec: TaskSpec, weights: Record) -> dic
     earned = [episode.rewards for episode in episodes]
     names = dict.fromkeys((*spec.rewards, *weights, *(name for rewards in earned for name in rewards)))
     pairs = list(zip(episodes, earned, strict=True))
-    table |= {
-        REWARD + name: [rewards.get(name, 0.0) for own, rewards in pairs if not _is_unknown(own, name)]
-        for name in names
-    }
-    present = {name: [rewards[name] for rewards in earned if name in rewards] for name in names}
+    known = {name: [rewards for own, rewards in pairs if not _is_unknown(own, name)] for name in names}
+    table |= {REWARD + name: [rewards.get(name, 0.0) for rewards in known[name]] for name in names}
+    present = {name: [rewards[name] for rewards in known[name] if name in rewards] for name in names}
     table |= {PRESENT + name: column for name, column in present.items() if 0 < len(column) < len(episodes)}
     table["answers"] = [float(len(episode.answers())) for episode in episodes]
     ends = [RUNNING if episode.ended is None else episode.ended for episode in episodes]
@@ -65,11 +63,14 @@ def rows(episodes: Sequence[Episode], key: str) -> list[str]:
     """The row of each episode that has a number in the column under a key."""
     if key.startswith(PRESENT):
         name = key.removeprefix(PRESENT)
-        return [episode.row for episode in episodes if name in episode.rewards]
+        known = [episode for episode in episodes if not _is_unknown(episode, name)]
+        return [episode.row for episode in known if name in episode.rewards]
     if key == "return":
         return [episode.row for episode in episodes if not episode.unjudged]
-    name = key.removeprefix(REWARD) if key.startswith(REWARD) else ""
-    return [episode.row for episode in episodes if not _is_unknown(episode, name)]
+    if key.startswith(REWARD):
+        name = key.removeprefix(REWARD)
+        return [episode.row for episode in episodes if not _is_unknown(episode, name)]
+    return [episode.row for episode in episodes]
 
 
 def count_unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, float]:
@@ -86,15 +87,19 @@ def learnable(episodes: Sequence[Episode], weights: Record, least: int = 1) -> l
     judged = [
         episode
         for episode in episodes
-        if episode.ended not in episode.unjudged and not any(weights.get(name) for name in episode.unjudged)
+        if not has_failed(episode) and not any(weights.get(name) for name in episode.unjudged)
     ]
     counts = Counter(episode.row for episode in judged)
     return [episode for episode in judged if counts[episode.row] >= least]
 
 
+def has_failed(episode: Episode) -> bool:
+    """Whether an episode ended by a failure (`TaskSpec.failures`), so that none of its scores is known."""
+    return episode.ended in episode.unjudged
+
+
 def _is_unknown(episode: Episode, name: str) -> bool:
-    """Whether a reward could not be judged, or the episode ended by a failure, so that none is known."""
-    return name in episode.unjudged or episode.ended in episode.unjudged
+    return name in episode.unjudged or has_failed(episode)
 
 
 def mean_and_error(column: Sequence[float], rows: Sequence[str]) -> tuple[float, float]:

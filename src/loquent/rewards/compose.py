@@ -175,7 +175,7 @@ def _prompt(episode: Episode) -> str:
 
 def samples_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
     """What a metric scores of episodes: their last answers, with prompts, references and rows."""
-    return _samples([episode_texts(episode) for episode in episodes], rows, episodes)
+    return _samples([episode_texts(episode) for episode in episodes], rows, _newest(episodes), episodes)
 
 
 def turns_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
@@ -185,11 +185,10 @@ def turns_of(episodes: Sequence[Episode], rows: Sequence[Row]) -> Samples:
         (_prompt(replace(episodes[i], turns=episodes[i].turns[:at])), episodes[i].turns[at].text)
         for i, at in places
     ]
-    samples = _samples(texts, [rows[i] for i, _ in places], [episodes[i] for i, _ in places])
     numbers = [number for episode in episodes for number in range(len(_answers(episode)))]
-    references = [references_of(rows[i], number) for (i, _), number in zip(places, numbers, strict=True)]
-    turns = [episodes[i].turns[at] for i, at in places]
-    return replace(samples, turns=turns, references=references)
+    owners = [episodes[i] for i, _ in places]
+    samples = _samples(texts, [rows[i] for i, _ in places], numbers, owners)
+    return replace(samples, turns=[episodes[i].turns[at] for i, at in places])
 
 
 def references_of(row: Row, number: int | None = None) -> tuple[str, ...]:
@@ -277,8 +276,8 @@ def _of_answers(
     term: Term, episodes: Sequence[Episode], rows: Sequence[Row], learner: Learner | None
 ) -> list[Values | None]:
     """The reward of each last answer, or its rewards per token."""
-    texts = [episode_texts(episode) for episode in episodes]
-    columns, unjudged = term.scores(_samples(texts, rows, episodes))
+    texts, numbers = [episode_texts(episode) for episode in episodes], _newest(episodes)
+    columns, unjudged = term.scores(_samples(texts, rows, numbers, episodes))
     scores = columns[""]
     reward_of = learner.fit(term, scores) if learner else term.counting.clip_score
     ends: Sequence[Sequence[int]] = [()] * len(episodes)
@@ -293,8 +292,11 @@ def _of_answers(
     ]
     prefixes = [(i, cut) for i, own in enumerate(cuts) for cut in own]
     beginnings = [(texts[i][0], texts[i][1][:cut]) for i, cut in prefixes]
-    scored, failed = term.scores(_samples(beginnings, [rows[i] for i, _ in prefixes]))
-    parts, unjudged = iter(scored[""]), unjudged | {prefixes[i][0] for i in failed}
+    owners = [i for i, _ in prefixes]
+    scored, failed = term.scores(
+        _samples(beginnings, [rows[i] for i in owners], [numbers[i] for i in owners])
+    )
+    parts, unjudged = iter(scored[""]), unjudged | {owners[i] for i in failed}
     done: list[Values | None] = []
     for i, (score, own_ends, own_cuts) in enumerate(zip(scores, ends, cuts, strict=True)):
         reward = reward_of(score)
@@ -329,7 +331,12 @@ def _of_potential(
     """The rewards of a potential, and the raw score of each last answer."""
     steps = [shaping.steps_of(episode, term.counting.place, learner) for episode in episodes]
     samples = [(i, sample) for i, own in enumerate(steps) for sample in shaping.samples(own)]
-    scored, failed = term.scores(_samples([sample for _, sample in samples], [rows[i] for i, _ in samples]))
+    numbers = [
+        {answer.prompt: _answers(episode).index(answer.number) for answer in own}
+        for episode, own in zip(episodes, steps, strict=True)
+    ]
+    texts, owners = [sample for _, sample in samples], [rows[i] for i, _ in samples]
+    scored, failed = term.scores(_samples(texts, owners, [numbers[i][prompt] for i, (prompt, _) in samples]))
     potentials: list[dict[tuple[str, str], float | None]] = [{} for _ in episodes]
     for (i, sample), score in zip(samples, scored[""], strict=True):
         potentials[i][sample] = term.counting.clip_score(score)
@@ -390,9 +397,17 @@ def _answers(episode: Episode) -> list[int]:
     return [at for at, turn in enumerate(episode.turns) if turn.seat == episode.learning]
 
 
+def _newest(episodes: Sequence[Episode]) -> list[int]:
+    """The number of the last answer of each episode; 0 without one."""
+    return [max(0, len(_answers(episode)) - 1) for episode in episodes]
+
+
 def _samples(
-    texts: Sequence[tuple[str, str]], rows: Sequence[Row], episodes: Sequence[Episode] = ()
+    texts: Sequence[tuple[str, str]],
+    rows: Sequence[Row],
+    numbers: Sequence[int],
+    episodes: Sequence[Episode] = (),
 ) -> Samples:
-    """Samples of pairs (prompt, prediction)."""
-    references = [references_of(row) for row in rows]
+    """Samples of pairs (prompt, prediction); `numbers` are those of the answers, for their references."""
+    references = [references_of(row, number) for row, number in zip(rows, numbers, strict=True)]
     return Samples([text for _, text in texts], references, [prompt for prompt, _ in texts], rows, episodes)

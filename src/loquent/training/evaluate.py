@@ -183,23 +183,30 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
 
     If a metric does not apply to some episodes, `scored/KEY` is the share of episodes that have a score under
     KEY; the mean is over these. `unjudged/KEY` is the number of episodes that a fallible metric could not
-    judge; if it could judge none, the value is nan.
+    judge; if it could judge none, the value is nan. An episode that ended by a failure has no score.
     """
-    own = [rows[episode.row] for episode in episodes]
-    samples = compose.samples_of(episodes, own)
+    known = [i for i, episode in enumerate(episodes) if not outcomes.has_failed(episode)]
+    played = [episodes[i] for i in known]
+    own = [rows[episode.row] for episode in played]
+    samples = compose.samples_of(played, own)
     values: dict[str, float] = {}
     columns: Scores = {}
     for metric in metrics:
-        if traits(metric).reads == "turn":
-            measured = _summed(finite(metric.name, metric, compose.turns_of(episodes, own)), episodes)
+        if episodes and not known:
+            measured = Measured({key: [] for key in traits(metric).keys}, {})
+        elif traits(metric).reads == "turn":
+            measured = _summed(finite(metric.name, metric, compose.turns_of(played, own)), played)
         else:
             measured = finite(metric.name, metric, samples)
-        corpus = {**dict.fromkeys(measured.samples if measured.unjudged else (), math.nan), **measured.corpus}
+        unknown = measured.samples if measured.unjudged or not known else ()
+        corpus = {**dict.fromkeys(unknown, math.nan), **measured.corpus}
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
-        columns |= measured.samples
-        shares = {key: _scored(column) for key, column in measured.samples.items()}
+        scored = {key: dict(zip(known, column, strict=True)) for key, column in measured.samples.items()}
+        every = {key: [column.get(i) for i in range(len(episodes))] for key, column in scored.items()}
+        columns |= every
+        shares = {key: _scored(column) for key, column in every.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
         if traits(metric).fallible:
             count = float(len(measured.unjudged))
@@ -249,7 +256,7 @@ def _task_scores(task: Task, episodes: Sequence[Episode], rows: Mapping[str, Row
     last = [
         (rows[episode.row], episode.turns[-1].observation)
         for episode in episodes
-        if episode.ended is not None
+        if episode.ended is not None and not outcomes.has_failed(episode)
     ]
     pairs = [(row, observation) for row, observation in last if observation is not None]
     return {f"score/{name}": value for name, value in task.measure(pairs).items()}

@@ -1,6 +1,9 @@
 """Conversations: rows of messages, a user that replies, ends, failures, and rewards on turns and episodes."""
 
+import gc
 import json
+import math
+import weakref
 from collections import Counter
 from dataclasses import replace
 
@@ -8,9 +11,10 @@ import pytest
 
 from helpers.agents.endpoints import Server, chat
 from loquent.agents import prompts
+from loquent.agents.baselines import Expert
 from loquent.bench.conformance.check import check
 from loquent.core import episode
-from loquent.core.agent import own_agents
+from loquent.core.agent import Answer, own_agents
 from loquent.core.live import Live
 from loquent.core.metric import Context
 from loquent.core.rollout.loop import games, play, play_out, replay
@@ -19,11 +23,14 @@ from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.core.values import Record, problem
 from loquent.data import outcomes
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, BrokenAgent
 from loquent.rewards import compose
+from loquent.rewards.learner import Learner
 from loquent.tasks.generation.conversation import fill
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
+from loquent.training.evaluate import evaluate_agent
+from loquent.training.metrics import build_metrics
 
 TALK = (
     ("system", "Be brief."),
@@ -58,8 +65,6 @@ class Answers:
         self.texts = texts
 
     def answer(self, asked):
-        from loquent.core.agent import Answer
-
         return [Answer(self.texts[sum(t.seat == "agent" for t in question.turns)]) for question in asked]
 
 
@@ -116,8 +121,6 @@ def test_a_row_is_the_script_of_its_user(tmp_path, turns, answers, ended):
 
 
 def test_all_answers_of_a_row_are_learned_from(tmp_path):
-    from loquent.agents.baselines import Expert
-
     task = task_of(tmp_path, turns=9)
     (found,) = play(task, games(task.rows("train")[:1]), Expert(task), seed=0)
     assert [turn.text for turn in found.answers()] == ["hello", "three", "bye"]
@@ -211,11 +214,178 @@ def test_the_roles_of_a_row_stay_behind_a_judge(tmp_path):
     assert (found.ended, found.turns[-1].text) == ("judge", "thanks")
 
 
+class Says:
+    """A user that answers each question with what `said` makes of it."""
+
+    name = "says"
+    said = staticmethod(lambda asked: ["hello" for _ in asked])
+
+    def __init__(self, task):
+        pass
+
+    def answer(self, asked):
+        return self.said(asked)
+
+
+class Nobody(Says):
+    said = staticmethod(lambda asked: [])
+
+
+class Untold(Says):
+    said = staticmethod(lambda asked: None)
+
+
+class Textless(Says):
+    said = staticmethod(lambda asked: [Answer(None) for _ in asked])
+
+
+class Attempts(Says):
+    tokens, receiver, concurrency = 0, "", 1
+
+    def attempt(self, asked):
+        return self.said(asked)
+
+
+class Dead(Attempts):
+    said = staticmethod(lambda asked: [BrokenAgent("dead: no answer") for _ in asked])
+
+
+class Wordy(Says):
+    said = staticmethod(lambda asked: [Answer("so long", "length") for _ in asked])
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ("Says", "says answered 'hello'; it must return an Answer with a text"),
+        ("Attempts", "says answered 'hello'; it must return an Answer with a text"),
+        ("Textless", "says answered Answer"),
+        ("Nobody", "says got 1 question and returned 0 answers"),
+        ("Untold", "says got 1 question and returned None"),
+    ],
+)
+def test_a_user_that_returns_no_answers_is_an_error_of_the_user(user, message):
+    task = Generation(Options(**{**ORDERS, "user": f"{__name__}:{user}"}))
+    with pytest.raises(BrokenAgent, match=message):
+        played(task, "which drink ?")
+
+
+@pytest.mark.parametrize(("seat", "ended"), [("user", "no reply"), ("judge", "no judge")])
+def test_nothing_is_known_of_a_conversation_whose_user_or_judge_is_dead(seat, ended):
+    seats = {"user": script("m", "m"), "judge": script("[[no]]", "[[no]]"), seat: f"{__name__}:Dead"}
+    task = Generation(Options(dataset="constant", prompt="hello", turns=3, **seats))
+    with pytest.warns(Remark, match="1 of 1 questions had no answer"):
+        found = played(task, "a", "b", "c")
+    assert (found.ended, found.unjudged, found.turns[-1].text) == (ended, (ended,), "")
+    assert task.spec.failures == ("no reply", "no judge")
+    assert outcomes.learnable([found], Record(right=1.0)) == []
+    assert replay(task, found) == found
+
+
+class Half(Attempts):
+    """A user that fails on every second row."""
+
+    @staticmethod
+    def said(asked):
+        even = (int(question.game.partition("#")[0].rpartition("-")[2]) % 2 == 0 for question in asked)
+        return [Answer("tea .") if replies else BrokenAgent("half: no answer") for replies in even]
+
+
+class Right:
+    """Asks, and then serves what it has not been told."""
+
+    name = "right"
+
+    def answer(self, asked):
+        return [
+            Answer(question.row["references"][0] if len(question.turns) > 1 else "which drink ?")
+            for question in asked
+        ]
+
+
+def unlike(turn):
+    return float("?" in turn.text)
+
+
+@pytest.mark.filterwarnings("ignore:.*questions had no answer")
+@pytest.mark.parametrize(("user", "failed"), [("Half", 3), ("Dead", 6)])
+def test_metrics_score_the_conversations_whose_user_did_not_fail(user, failed):
+    task = Generation(Options(**{**ORDERS, "user": f"{__name__}:{user}"}))
+    settings = {"exact_match": {}, "bleu": {}, "asks": {"of": f"{__name__}:unlike"}}
+    metrics = build_metrics(Record(settings), Context(task=task))
+    terms, weights = compose.build({"exact_match": 1.0}, Context(task=task))
+    found = evaluate_agent(task, Right(), episodes=6, metrics=metrics, terms=terms, weights=weights)
+    values = found.values
+    assert values["unjudged/no reply"] == failed
+    if user == "Dead":
+        assert all(map(math.isnan, (values["return"], values["exact_match"], values["bleu"])))
+        return
+    assert values["return"] == values["reward/exact_match"] == values["exact_match"] == 1.0
+    assert (values["asks/unlike"], values["scored/asks/unlike"]) == (1.0, 0.5)
+    assert values["bleu"] == pytest.approx(1.0)
+    assert found.samples["exact_match"] == [1.0, None] * 3
+
+
+def test_a_long_reply_of_a_user_cuts_no_episode():
+    task = Generation(Options(**ORDERS))
+    players = {"agent": Answers("a", "b", "c"), "user": Wordy(task)}
+    [found] = play(task, games(task.rows("train")[:1]), players, seed=0)
+    assert (found.ended, found.bootstraps) == ("out of turns", False)
+    assert [turn.stopped for turn in found.turns if turn.seat == "user"] == ["length"] * 2
+    assert replay(task, found) == found
+
+
+Q = {"role": "user", "content": "q"}
+
+
+@pytest.mark.parametrize(
+    ("form", "prompt", "reference"),
+    [
+        ({"prompt": "q", "references": ["yes ### and more"]}, "q", "yes "),
+        ({"text": "q yes ### and more"}, "q", " yes "),
+        ({"messages": [Q, {"role": "assistant", "content": "yes ###"}]}, "q", "yes "),
+    ],
+    ids=["prompt", "text", "messages"],
+)
+@pytest.mark.parametrize("turns", [1, 9])
+def test_an_answer_and_its_reference_end_before_a_stop(tmp_path, form, prompt, reference, turns):
+    (tmp_path / "train.jsonl").write_text((json.dumps(form) + "\n") * 8)
+    options = Options(source="path", path=str(tmp_path), prompt_words=1, turns=turns, stop=("###",))
+    task = Generation(options)
+    row = task.rows("train")[0]
+    assert (row["prompt"], row["references"], row["text"]) == (prompt, (reference,), prompt + reference)
+    terms, weights = compose.build({"exact_match": 1.0}, Context(task=task))
+    for player in (Expert(task), Answers(f"{reference}### junk", "", ""), Answers(reference)):
+        [found] = play(task, games([row]), player, seed=0)
+        [scored] = compose.apply(terms, [found], {row.id: row})
+        assert [turn.text for turn in found.answers()] == [reference]
+        assert scored.total(weights) == 1.0
+        assert replay(task, found) == found
+
+
 def test_a_user_s_agent_is_made_once():
     task = Generation(Options(**ORDERS))
     assert own_agents(task, ()) == own_agents(task, ())
     assert own_agents(Generation(Options(**ORDERS)), ()) != own_agents(task, ())
     assert own_agents(task, {"user"}) == {}
+
+
+class Holds(Says):
+    """A user that keeps the task that it was made for."""
+
+    said = staticmethod(lambda asked: [Answer("go on") for _ in asked])
+
+    def __init__(self, task):
+        self.task = task
+
+
+def test_a_task_and_its_agents_are_freed_together():
+    task = Generation(Options(**{**ORDERS, "user": f"{__name__}:Holds"}))
+    assert played(task, "a", "b", "c").ended == "out of turns"
+    gone = weakref.ref(task)
+    del task
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_guest_says_what_it_is_asked_and_a_fork_goes_on_alike():
@@ -323,6 +493,26 @@ def test_rewards_on_answers_turns_and_episodes(tmp_path):
     assert [turn.rewards.get("each") for turn in second.answers()] == [0.0, 0.0, 0.0]
     assert second.rewards["right"] == 0.0
     assert first.total(weights) == 4.0
+
+
+@pytest.mark.parametrize("place", [{}, {"potential": True}])
+def test_the_last_answer_is_scored_against_the_reference_of_its_own_turn(tmp_path, place):
+    task = task_of(tmp_path, turns=9, max_words=1)
+    setting = {"right": {"of": f"{__name__}:same_as_reference", **place}}
+    built, _ = compose.build(setting, Context(task=task))
+    first, last = played(task, "hello there"), played(task, "hello", "three", "bye")
+    rows = {row.id: row for row in task.rows("train")}
+    for found, right in ((first, "hello"), (last, "bye")):
+        for text, score in ((right, 1.0), ("three", 0.0)):
+            at = max(i for i, turn in enumerate(found.turns) if turn.seat == "agent")
+            said = found.with_turn(at, replace(found.turns[at], text=text))
+            [scored] = compose.apply(built, [said], rows, Learner(built) if place else None)
+            key = "right/raw" if place else "right"
+            assert scored.turns[at].rewards[key] == score
+            if place:  # telescoping: without a discount the potentials of the answers add up to 0
+                others = [turn.rewards["right"] for turn in scored.answers()]
+                assert others == ([0.0] if len(others) == 1 else [1.0, 0.0, -1.0])
+            assert compose.samples_of([said], [rows[said.row]]).references == ((right,),)
 
 
 def test_an_endpoint_reads_the_messages_of_a_row_with_their_roles():

@@ -19,6 +19,8 @@ from loquent.models.tokens.batch import token_batch
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
 from loquent.training import recipes
+from loquent.training.experience.cuts import cuts_of_evaluation
+from loquent.training.train import train
 from loquent.training.trainer import Trainer
 from tests.models.format.test_chat_templates_as_they_are import OURS, format_of
 from tests.tasks.generation.test_conversation import ORDERS, TALK, Answers, script, task_of
@@ -91,6 +93,21 @@ def test_an_answer_ends_before_its_stop_and_its_tokens_are_what_was_drawn():
     assert batch.tokens[batch.is_action].tolist() == drawn
 
 
+def test_the_questions_of_a_judge_are_no_part_of_the_prompt():
+    format = Chat(chatml())
+    agent = LanguageModelAgent(
+        gpt2(vocabulary=format.vocabulary, context=512), format, Decoding(max_new_tokens=16)
+    )
+    user, judge = script("go on", "and on"), script("[[no]]", "[[no]]")
+    long = "The conversation is over when nobody speaks. " * 9
+    task = Generation(Options(dataset="orders", turns=3, user=user, judge=judge, judge_rule=long))
+    found = play(task, games(task.rows("test")[:2]), Answers("a", "b", "c"), seed=3)
+    assert all(len(turn.text) > agent.room for turn in found[0].turns if turn.to == "judge")
+    assert cuts_of_evaluation(agent, found, "test") == ""
+    wordy = play(task, games(task.rows("test")[:2]), Answers("a", "b" * 2000, "c"), seed=3)
+    assert cuts_of_evaluation(agent, wordy, "test").startswith("100% of the episodes")
+
+
 def play_once(turns):
     from loquent.core.episode import TASK, Episode, Turn
 
@@ -147,6 +164,30 @@ def test_nobody_learns_from_a_conversation_whose_user_failed():
         trainer.algorithm.parameters.values(), twin.algorithm.parameters.values(), strict=True
     ):
         assert torch.equal(own, other)
+
+
+class Half(Silent):
+    """A user whose agent fails on every second row."""
+
+    def attempt(self, asked):
+        from loquent.core.agent import Answer
+        from loquent.errors import BrokenAgent
+
+        odd = (int(question.game.partition("#")[0].rpartition("-")[2]) % 2 for question in asked)
+        return [BrokenAgent("half: no reply") if fails else Answer("tea .") for fails in odd]
+
+
+@pytest.mark.filterwarnings("ignore:.*questions had no answer")
+def test_a_run_is_evaluated_on_the_conversations_whose_user_did_not_fail(tmp_path):
+    more = ("training.updates=1", "training.evaluate_every=1", "training.evaluate_episodes=8")
+    user = f"task.user={__name__}:Half"
+    recipe = recipes.load(
+        "orders_grpo", [user, *SMALL[1:], *more, "training.final_episodes=8"], profile="smoke"
+    )
+    run = train(recipe, tmp_path / "run", progress=False)
+    values = run.files.evaluation()["values"]
+    assert (values["unjudged/no reply"], values["ended/no reply"]) == (4.0, 0.5)
+    assert values["return"] == values["reward/exact_match"] == 0.0
 
 
 def test_a_run_with_a_user_goes_on_to_the_bit():

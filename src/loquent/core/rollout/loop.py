@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from loquent.core.agent import Agent, Answer, all_agents
+from loquent.core.agent import Agent, Answer, all_agents, check_answers
 from loquent.core.episode import TASK, Episode
 from loquent.core.live import Live
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
-from loquent.errors import BadSetting, BrokenAgent, LoquentError, PlayerLeft, kind_of
+from loquent.errors import BadSetting, BrokenAgent, LoquentError, PlayerLeft
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,7 @@ def _ask(
                 f"{', '.join(seats)}"
             )
         answers = agent.answer([game.question() for game in batch])
-        if not isinstance(answers, Sequence) or len(answers) != len(batch):
-            result = f"{len(answers)} answers" if isinstance(answers, Sequence) else kind_of(answers)
-            raise BrokenAgent(
-                f"{agent.name} got {len(batch)} questions and returned {result}; `answer` must return one "
-                "answer per question"
-            )
+        check_answers(agent, answers, len(batch))
         yield from zip(batch, answers, strict=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loquent.core.agent import before_first
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Messages
 from loquent.core.values import Record
@@ -102,9 +103,9 @@ def script(fields: Mapping[str, Any], chosen: Conversation) -> Script:
     """What a row says in a conversation.
 
     Without a script all messages are the prompt of one answer. With a script, at most `turns` lines are, each
-    with the row's own next answer as reference.
+    with the row's own next answer as reference. References end before `stop`, as answers do.
     """
-    references = tuple(fields.get("references", ()))
+    references = tuple(before_first(text, chosen.stop) for text in fields.get("references", ()))
     said = [(message["role"], message["content"]) for message in fields.get("messages", ())]
     if not said:
         return Script("", (Line(fields["prompt"], (), references),))
@@ -114,7 +115,7 @@ def script(fields: Mapping[str, Any], chosen: Conversation) -> Script:
     current: list[tuple[str, str]] = []
     for role, content in said[begin:]:
         if chosen.reads_script and role == ASSISTANT and any(own != ASSISTANT for own, _ in current):
-            lines.append(_line(current, (content,)))
+            lines.append(_line(current, (before_first(content, chosen.stop),)))
             current = []
         else:
             current.append((role, content))
@@ -136,14 +137,14 @@ def _line(messages: list[tuple[str, str]], references: tuple[str, ...]) -> Line:
 
 
 def with_script(fields: Record, chosen: Conversation) -> Record:
-    """The fields of a row of messages, with the prompt and the references of its conversation.
+    """The fields of a row, with the prompt and the references of its conversation.
 
     `references` are those of the last answer, `turn_references` those of each.
     """
-    if not fields.get("messages", ()):
+    if not fields.get("messages", ()) and not chosen.stop:
         return fields
     lines = script(fields, chosen).lines
     own: dict[str, Any] = {"prompt": lines[0].text, "references": lines[-1].references}
-    if chosen.reads_script:
+    if chosen.reads_script and fields.get("messages", ()):
         own["turn_references"] = tuple(line.references for line in lines)
     return fields.with_(**own)

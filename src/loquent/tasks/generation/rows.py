@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from loquent.core.agent import before_first
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record
@@ -161,7 +162,7 @@ class Options(Conversation):
 def rows(options: Options, split: str) -> Sequence[Row]:
     """The rows of a split: `prompt`, `references`, `text`, `label` and the other fields of the source.
 
-    `text` is the prompt and the first reference. Where references are secret, `references` is empty.
+    `text` is the prompt and the first reference. References end before `stop`; secret ones are ().
 
     Raises:
         UnknownName: the source has no such split.
@@ -193,6 +194,7 @@ def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
         options.prompt_words,
         options.prompt_fraction,
         *((options.turns,) if options.reads_script else ()),
+        *options.stop,
     )
 
 
@@ -265,7 +267,11 @@ def _cut_row(row: Row, options: Options) -> Row:
         raise BadRow(
             f"row {row.id}: {error}", file=options.path or options.name or "built-in reviews"
         ) from error
-    return Row(row.id, row.fields.with_(prompt=prompt, references=(continuation,), text=text, label=label))
+    reference = before_first(continuation, options.stop)
+    return Row(
+        row.id,
+        row.fields.with_(prompt=prompt, references=(reference,), text=prompt + reference, label=label),
+    )
 
 
 def _pieces(row: Row, options: Options) -> Iterator[Row]:

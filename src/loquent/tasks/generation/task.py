@@ -9,10 +9,10 @@ Reward       none of its own. The terms of a run (a sentiment classifier, a metr
              at the end, per turn or per token.
 Ends         "end" after the answer, or where the user says nothing more; "length" where an answer has more
              than `max_words` words; in a conversation "out of turns" after `turns` answers, "end text" where
-             `end_text` was said, "judge", and "no reply" where the user's agent failed: nobody learns from
-             such an episode. All are rules, so nothing is bootstrapped. An answer that a decoder stopped at
-             its horizon ends with "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by
-             the rules above, as in the paper's code.
+             `end_text` was said, "judge", and "no reply" or "no judge" where the agent of that seat failed:
+             nobody learns from such an episode. All are rules, so nothing is bootstrapped. An answer that a
+             decoder stopped at its horizon ends with "cut", and its value is bootstrapped; with
+             `horizon="terminal"` it ends by the rules above, as in the paper's code.
 Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None),
              and `messages` where the row has them. Built in: 24,000 synthetic film reviews; or files, or a
              dataset of the hub. `dataset` names one of GRUE's datasets (`corpora/`), whose rows have
@@ -46,7 +46,9 @@ from loquent.tasks.generation.state import AGENT, JUDGE, USER, State
 
 PAPER = "arXiv:2210.01241"
 END, LENGTH, END_TEXT = "end", "length", "end text"
-NO_REPLY, NO_VERDICT = "no reply", "no verdict"
+NO_REPLY, NO_JUDGE, NO_VERDICT = "no reply", "no judge", "no verdict"
+INVALID = {USER: (NO_REPLY,), JUDGE: (NO_VERDICT, NO_JUDGE)}
+FAILURES = {USER: NO_REPLY, JUDGE: NO_JUDGE}  # of the agent of a seat
 
 
 class Generation(Task):
@@ -69,12 +71,11 @@ class Generation(Task):
         self._rows: dict[str, Sequence[Row]] = {}
         chosen = {USER: self.options.user, JUDGE: self.options.judge}
         self.seats = {seat: agent for seat, agent in chosen.items() if agent}
-        invalid = {USER: NO_REPLY, JUDGE: NO_VERDICT}
         self.spec = TaskSpec(
             id="generation",
             instruction=self.options.instruction,
-            invalid=tuple(invalid[seat] for seat in self.seats),
-            failures=(NO_REPLY,) if USER in self.seats else (),
+            invalid=tuple(reason for seat in self.seats for reason in INVALID[seat]),
+            failures=tuple(FAILURES[seat] for seat in self.seats),
             horizon="cut" if self.options.horizon == "cut" else "end",
             paper=PAPER if entry is None else f"{PAPER}, {entry.paper}",
             licences=("Apache-2.0",) if self.options.source == "builtin" else (),
@@ -110,18 +111,22 @@ class Generation(Task):
         """Any text is an answer or a reply; a judge says [[yes]] or [[no]]."""
         if state.seat == AGENT:
             return before_first(text, self.options.stop)
+        if text == self.failure_text:
+            return Invalid(FAILURES[state.seat], text)
         if state.seat == USER:
-            return Invalid(NO_REPLY, text) if text == self.failure_text else text
+            return text
         over = judging.is_over(text)
         return Invalid(NO_VERDICT, text) if over is None else over
 
     def play(self, state: State, move: str | bool | Invalid) -> Outcome:
         """Store the answer or the reply, and ask who is next."""
+        if isinstance(move, Invalid) and move.why in FAILURES.values():
+            return self._next(state, "", move.why)
         if state.seat == JUDGE:
             return self._next(state, state.exchanges[-1][1], JUDGE if move is True else None)
         if state.seat == USER:
             if not isinstance(move, str) or not move.strip():
-                return self._next(state, "", NO_REPLY if isinstance(move, Invalid) else END)
+                return self._next(state, "", END)
             return self._after_reply(state, Line(move, (), state.references))
         assert isinstance(move, str)
         return self._after_answer(replace(state, exchanges=(*state.exchanges, (move, ""))), move)

@@ -43,8 +43,9 @@ def cuts_of_evaluation(agent: Any, episodes: Sequence[Episode], split: str) -> s
 
 def _is_cut(form: Any, episode: Episode, room: int, side: str) -> bool:
     """Whether the last prompt of an episode, which is its longest, loses turns or tokens."""
-    own = [number for number, turn in enumerate(episode.turns) if turn.seat == episode.learning]
+    turns = episode.seen_by(episode.learning)
+    own = [number for number, turn in enumerate(turns) if turn.seat == episode.learning]
     if not own:
         return False
-    fit = form.fit(episode.instruction, episode.turns[: own[-1]], episode.learning, room, side)
+    fit = form.fit(episode.instruction, turns[: own[-1]], episode.learning, room, side)
     return bool(fit.first or fit.cut)
