@@ -7,6 +7,7 @@ import pytest
 import loquent
 from helpers.models.chat_templates import OURS, of_trl, with_tags
 from loquent.agents import prompts
+from loquent.agents.exact import Exact
 from loquent.core.agent import Question
 from loquent.core.episode import Episode, Turn, from_json, to_json
 from loquent.core.seeding import Key
@@ -100,6 +101,19 @@ def test_as_text_all_is_written_out(tmp_path):
     said = [one["content"] for one in prompts.messages(question, 0, "-")]  # neighbours are joined
     contents = [lines[0], *(line.split(": ", 1)[1] for line in lines[1:])]
     assert "\n".join(said) == "\n".join(contents)
+
+
+def test_a_server_gets_messages_and_tools_as_the_template_reads_them(tmp_path):
+    from transformers import GPT2Config
+
+    tokenizer = with_tags(WRITES)
+    tokenizer.save_pretrained(tmp_path / "model")
+    GPT2Config(vocab_size=len(tokenizer), n_positions=4000).save_pretrained(tmp_path / "model")
+    _, observation = observed(tmp_path, {"messages": [*SAID, ANSWER], "tools": TOOLS})
+    question = Question("r-0", (turn_of(observation),), observation, Key(0))
+    exact = Exact(str(tmp_path / "model"), "auto", "chat", 8)
+    assert exact.tools(question, 0) == TOOLS
+    assert exact.messages(question, 0) == SAID
 
 
 def test_a_conversation_learns_the_answers_after_calls_and_is_written_to_disk(tmp_path):
