@@ -15,6 +15,7 @@ from loquent.agents.prompts import clean
 from loquent.core.agent import Question
 from loquent.core.guards import json_files
 from loquent.core.settings import Remark
+from loquent.core.values import map_texts, plain
 from loquent.errors import BadModel, BadSetting
 from loquent.models.decoding_settings import SIDES
 from loquent.models.export_note import format_of, read_note
@@ -90,11 +91,15 @@ class Exact:
             replace(
                 turn,
                 text=clean(turn.text),
-                messages=tuple((role, clean(content)) for role, content in turn.messages),
+                messages=map_texts(turn.messages, clean),
             )
             for turn in question.turns[first:]
         ]
         return self.format.messages(clean(question.instruction), turns, question.observation.seat)
+
+    def tools(self, question: Question, first: int) -> list[Any]:
+        """The tools that the model's chat template reads beside the messages."""
+        return list(plain(map_texts(self.format.tools(question.turns[first:]), clean)))
 
     def prompt(self, question: Question, first: int) -> list[int] | str:
         """The token ids of the prompt; or their text, for a server that takes no ids."""

@@ -176,6 +176,8 @@ class Http:
                 if exact is None
                 else exact.messages(question, first)
             )
+            if exact is not None and (tools := exact.tools(question, first)):
+                body["tools"] = tools
             if exact is not None and exact.format.variables:
                 body["chat_template_kwargs"] = dict(exact.format.variables)
         else:

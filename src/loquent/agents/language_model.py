@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from loquent.core.agent import Answer, Question, before_first
+from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
 from loquent.models.actor import Actor
@@ -14,10 +15,12 @@ from loquent.models.choose.best_of import BestOf
 from loquent.models.decode.transfer import engine_for, engine_of
 from loquent.models.decoding_settings import OURS, Decoding
 from loquent.models.engine import Ask, Engine, Nucleus, draw, refuse
-from loquent.models.format.names import Format
+from loquent.models.format.names import Format, Plain
+from loquent.models.tokens.room import Limits
+from loquent.models.tokens.rows import answer_row
 from loquent.models.tokens.support import Trie, legal_words
 from loquent.models.values.perturb import Perturbation, best_of_kl
-from loquent.pretrained import prompt_room
+from loquent.pretrained import context, prompt_room
 
 
 class LanguageModelAgent:
@@ -151,6 +154,13 @@ class LanguageModelAgent:
             text = self.format.text(answer.tokens.ids.tolist(), ask.ids)
             answers.append(Answer(before_first(text, ask.stop), answer.stopped, answer.tokens, first))
         return answers
+
+    def answer_rows(self, answers: Sequence[tuple[Episode, str]]) -> list[tuple[list[int], int]] | None:
+        """The rows of texts in the place of the last answers of episodes, as in `metric.Context`."""
+        if isinstance(self.format, Plain):
+            return None
+        limits = Limits(context(self.module), self.room, self.decoding.truncation_side, cuts_answers=True)
+        return [answer_row(self.format, *answer, limits) for answer in answers]
 
     def _words(self, question: Question) -> Trie | None:
         """The trie of the legal texts; None if any text may be drawn.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from loquent.core.actions import ActionSet
 from loquent.core.agent import Question
 from loquent.core.episode import Turn
+from loquent.data.tables.forms import as_text, content_of, tools_of
 from loquent.errors import BadModel, BrokenAgent
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def clean(text: str) -> str:
 def _lines(before: Turn | None, turn: Turn, seat: str) -> list[tuple[bool, str]]:
     """The texts of a turn, each with whether an assistant said it."""
     if turn.messages:
-        return [(role == "assistant", clean(content)) for role, content in turn.messages]
+        tools = [(False, clean(as_text(turn.messages).partition("\n")[0]))] if tools_of(turn.messages) else []
+        return [*tools, *((one[0] == "assistant", clean(content_of(one))) for one in turn.messages)]
     return [(turn.seat == seat, _written(before, turn, seat))]
 
 

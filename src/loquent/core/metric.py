@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -25,6 +25,11 @@ def cache_folder() -> Path:
     return (base if base.is_absolute() else Path.home() / ".cache") / "loquent"
 
 
+# of texts, each in the place of the last answer of its episode: the ids of its row, and the place of its
+# first id; None for a policy that reads plain text
+Rows = Callable[[Sequence[tuple[Episode, str]]], list[tuple[list[int], int]] | None]
+
+
 @dataclass(frozen=True)
 class Context:
     """The context that a metric's or reward's factory receives: `make(context, **options)`."""
@@ -32,6 +37,7 @@ class Context:
     task: Task | None = None
     model: Any = None  # the policy, a `pretrained.LanguageModel`; for metrics of the policy
     cache: Path = field(default_factory=cache_folder)
+    answer_rows: Rows | None = None  # how the policy reads answers; None: as plain text after their prompts
 
 
 Scores = dict[str, list[float | None]]

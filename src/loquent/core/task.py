@@ -22,7 +22,10 @@ from loquent.core.values import EMPTY, Record, digest, freeze
 from loquent.errors import EpisodeOver, LoquentError, UnknownName, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
-Messages = tuple[tuple[str, str], ...]  # of a chat: (role, content)
+# a message of a chat: its role, its content, and what it has beside them: an assistant's `tool_calls`, a
+# tool's `name` and `tool_call_id`, and in a first message the `tools` of the conversation
+Message = tuple[str, str] | tuple[str, str, Record]
+Messages = tuple[Message, ...]
 CUT = "cut"
 OUT_OF_TURNS = "out of turns"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from loquent.errors import kind_of
@@ -98,6 +98,15 @@ def freeze(thing: Any) -> Any:
     if isinstance(thing, list | tuple):
         return tuple(freeze(item) for item in thing)
     return thing
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with each text in it changed, names in Records too."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Record):
+        return Record({change(name): map_texts(item, change) for name, item in value.items()})
+    return tuple(map_texts(item, change) for item in value) if isinstance(value, tuple) else value
 
 
 def plain(value: Any) -> Any:

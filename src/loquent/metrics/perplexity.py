@@ -8,14 +8,15 @@ metric is that of RL4LMs (arXiv:2210.01241): all references as one text, read in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from loquent.core.metric import Context, Measured, OneKey, Range, Samples
+from loquent.core.episode import TASK, Episode, Turn
+from loquent.core.metric import Context, Measured, OneKey, Range, Rows, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
@@ -66,13 +67,14 @@ class TextPerplexityOptions:
 class Perplexity(OneKey):
     """Perplexity under `model()`, of each sample's references or of its prediction.
 
-    A sample without text has no score.
+    A sample without text has no score. `answer_rows` says how a policy reads references; None: as plain text.
     """
 
     name: str
     model: Callable[[], Any]
     of_references: bool
     token_budget: int = 8192
+    answer_rows: Rows | None = None
     version: ClassVar[int] = 1
     higher_is_better: ClassVar[bool | None] = False
     range: ClassVar[Range] = (1.0, math.inf)
@@ -85,8 +87,6 @@ class Perplexity(OneKey):
 
     def tally(self, samples: Samples) -> Tally:
         """float[samples, 2]: each sample's negative log-likelihood, and its number of tokens."""
-        from loquent import pretrained
-
         columns = (
             [tuple(texts) for texts in samples.references]
             if self.of_references
@@ -94,14 +94,22 @@ class Perplexity(OneKey):
         )
         owner = [i for i, texts in enumerate(columns) for text in texts if text]
         targets = [text for texts in columns for text in texts if text]
-        losses = []
-        if targets:
-            sources = [samples.prompts[i] for i in owner]
-            losses = pretrained.nll(self.model(), sources, targets, token_budget=self.token_budget)
+        losses = self._losses(samples.take(owner), targets) if targets else []
         tally = np.zeros((len(columns), 2))
         for i, loss in zip(owner, losses, strict=True):
             tally[i] += loss
         return tally
+
+    def _losses(self, samples: Samples, texts: Sequence[str]) -> list[tuple[float, int]]:
+        from loquent import pretrained
+
+        rows = None
+        if self.answer_rows is not None:
+            episodes = samples.episodes or [_conversation(prompt) for prompt in samples.prompts]
+            rows = self.answer_rows(list(zip(episodes, texts, strict=True)))
+        if rows is None:
+            return pretrained.nll(self.model(), samples.prompts, texts, token_budget=self.token_budget)
+        return pretrained.nll_of_rows(self.model(), rows, token_budget=self.token_budget)
 
     def of_tally(self, total: Tally) -> dict[str, float]:
         """The corpus score."""
@@ -161,7 +169,8 @@ class StridedPerplexity:
 def perplexity(context: Context, options: PerplexityOptions) -> Perplexity | StridedPerplexity:
     """The policy's perplexity on references after their prompts. Needs a policy that plays (a run).
 
-    It uses the current weights of the policy. With a stride it is the perplexity of RL4LMs.
+    It uses the current weights of the policy. A policy that reads messages reads each reference as the answer
+    of its episode, in its chat template. With a stride it is the perplexity of RL4LMs.
 
     Raises:
         BadSetting: the context has no language model.
@@ -173,7 +182,7 @@ def perplexity(context: Context, options: PerplexityOptions) -> Perplexity | Str
         )
     if options.stride:
         return StridedPerplexity(lambda: context.model, options.stride, options.field, options.token_budget)
-    return Perplexity("perplexity", lambda: context.model, True, options.token_budget)
+    return Perplexity("perplexity", lambda: context.model, True, options.token_budget, context.answer_rows)
 
 
 @takes(TextPerplexityOptions)
@@ -187,6 +196,11 @@ def text_perplexity(context: Context, options: TextPerplexityOptions) -> Perplex
         return pretrained.load(options.path, revision=options.revision or None, device=options.device)
 
     return Perplexity("text_perplexity", model, False, options.token_budget)
+
+
+def _conversation(prompt: str) -> Episode:
+    """A conversation that begins with a prompt."""
+    return Episode("", "", "", 0, 0, (Turn(TASK, prompt, to="agent"),))
 
 
 def exponential(mean: float) -> float:

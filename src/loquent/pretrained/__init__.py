@@ -20,7 +20,7 @@ from loquent.pretrained.classifier import (
 from loquent.pretrained.encoder import Encoder, load_encoder
 from loquent.pretrained.forward import dropping
 from loquent.pretrained.language import END, LanguageModel, context, end_ids, load, prompt_room, save
-from loquent.pretrained.likelihood import nll, plain_ids, strided_loss
+from loquent.pretrained.likelihood import nll, nll_of_rows, plain_ids, strided_loss
 from loquent.pretrained.matching import match
 from loquent.pretrained.networks import (
     drops_out,
@@ -40,6 +40,6 @@ __all__ = [
     "build", "context", "device",
     "dropping", "drops_out", "dtype", "end_ids",
     "evaluating", "exact", "exactly", "groups", "head", "hidden", "load",
-    "load_classifier", "load_encoder", "logits", "match", "nll",
+    "load_classifier", "load_encoder", "logits", "match", "nll", "nll_of_rows",
     "pad_rows", "plain_ids", "prompt_room", "save", "sequence_classifier", "strided_loss", "threads", "twin",
 ]  # fmt: skip

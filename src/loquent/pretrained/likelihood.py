@@ -11,6 +11,7 @@ from torch import Tensor
 from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel, BadSetting
 from loquent.pretrained import pairs
+from loquent.pretrained.footprint import products
 from loquent.pretrained.language import LanguageModel, context, plain
 from loquent.pretrained.networks import evaluating, groups, hidden, pad_rows
 from loquent.pretrained.networks import logits as own_logits
@@ -58,15 +59,21 @@ def nll(
         ids, first = _split(tokenizer, prompt, text)
         row = [start, *ids, *([close] if end else [])]
         windows += [(i, *window) for window in _windows(row, first + 1, context(module))]
-    sums, counts = [0.0] * len(texts), [0] * len(texts)
-    with evaluating(module):
-        for group in groups([len(ids) for _, ids, _ in windows], token_budget):
-            for j, values in zip(
-                group, _logprobs(module, [windows[j][1:] for j in group], language_model.pad), strict=True
-            ):
-                sums[windows[j][0]] -= float(values.double().sum())
-                counts[windows[j][0]] += len(values)
-    return list(zip(sums, counts, strict=True))
+    return _summed(language_model, windows, len(texts), token_budget)
+
+
+@torch.no_grad()
+def nll_of_rows(
+    language_model: LanguageModel, rows: Sequence[tuple[list[int], int]], *, token_budget: int = 8192
+) -> list[tuple[float, int]]:
+    """The negative log-likelihood of ids[first:] after ids[:first] of each row (ids, first): (nats, tokens).
+
+    Products have the type that the model learns with.
+    """
+    longest = context(language_model.module)
+    windows = [(i, *window) for i, row in enumerate(rows) for window in _windows(*row, longest)]
+    with products(language_model.module):
+        return _summed(language_model, windows, len(rows), token_budget)
 
 
 @torch.no_grad()
@@ -137,6 +144,25 @@ def _split(tokenizer: Any, prompt: str, text: str) -> tuple[list[int], int]:
         encoded = tokenizer(joined, **options)
     first = sum(end <= len(prompt) for _, end in encoded["offset_mapping"]) if prompt else 0
     return list(encoded["input_ids"]), first
+
+
+def _summed(
+    language_model: LanguageModel,
+    windows: Sequence[tuple[int, list[int], int]],
+    texts: int,
+    token_budget: int,
+) -> list[tuple[float, int]]:
+    """The sums over the windows (text, ids, first) of each text: (nats, number of tokens)."""
+    sums, counts = [0.0] * texts, [0] * texts
+    module = language_model.module
+    with evaluating(module):
+        for group in groups([len(ids) for _, ids, _ in windows], token_budget):
+            for j, values in zip(
+                group, _logprobs(module, [windows[j][1:] for j in group], language_model.pad), strict=True
+            ):
+                sums[windows[j][0]] -= float(values.double().sum())
+                counts[windows[j][0]] += len(values)
+    return list(zip(sums, counts, strict=True))
 
 
 def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> list[Tensor]:

@@ -37,7 +37,7 @@ class Watched(Context):
     @classmethod
     def of(cls, context: Context) -> Watched:
         """A watched copy of a context."""
-        watched = cls(context.task, context.model, context.cache)
+        watched = cls(context.task, context.model, context.cache, context.answer_rows)
         object.__setattr__(watched, "model_read", False)
         return watched
 

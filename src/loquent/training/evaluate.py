@@ -163,7 +163,7 @@ def evaluate_by(
         task: the recipe's task, which `training.start.make_task` makes.
         language: the agent's language model, which some metrics read; None for an agent without one.
     """
-    context = Context(task=task, model=language)
+    context = Context(task=task, model=language, answer_rows=getattr(agent, "answer_rows", None))
     terms, weights = compose.build(recipe.rewards, context)
     metrics = build_metrics(recipe.metrics, context)
     return evaluate_agent(

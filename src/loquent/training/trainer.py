@@ -53,7 +53,11 @@ class Trainer:
         self.actor: Any = start.make_actor(model, self.task, self.key, own=policy is not None)
         config = recipe.config.for_run(self.settings.updates, self.settings.episodes)
         self.algorithm = kind(config, self.actor, key=self.key.child("algorithm"))
-        context = Context(task=self.task, model=self.actor.language)
+        context = Context(
+            task=self.task,
+            model=self.actor.language,
+            answer_rows=lambda answers: self.algorithm.agent(self.actor, True).answer_rows(answers),
+        )
         self.terms, self.weights = compose.build(recipe.rewards, context)
         self.metrics = build_metrics(recipe.metrics, context)
         self.stopping = EarlyStopping(self.settings, self.metrics, self.weights, self.task.spec)

@@ -11,15 +11,20 @@
 | `question`, `answer` | the question | the answer |
 
 The first form that fits counts. Messages are those of chat templates: mappings with `role` and `content`.
-Several messages before an answer become one text, with a line `role: content` for each.
+Several messages before an answer become one text, with a line `role: content` for each. An assistant's
+message may have `tool_calls`, a tool's `name` and `tool_call_id`, and a record `tools`, a list of objects; a
+text has them as JSON.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loquent.core import task as chat
 from loquent.core.guards import json_files
+from loquent.core.values import freeze, plain
 from loquent.errors import kind_of
 
 FIELDS = (
@@ -35,6 +40,7 @@ FIELDS = (
     "label",
     "weight",
 )
+OF_TOOLS = {"assistant": ("tool_calls",), "tool": ("name", "tool_call_id")}
 ROLES = ("system", "developer", "user", "assistant", "tool")
 LIKE_PROMPT = ("instruction", "query", "input", "problem", "source", "article", "document")
 LIKE_ANSWER = ("response", "output", "solution", "target", "summary", "ground_truth", "answers")
@@ -45,7 +51,7 @@ def prompt_fields(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """The fields that a record gets in the first form that fits; None if none fits.
 
     These are `prompt` and `references`, `messages` (those before the answer) where the prompt has messages,
-    and `chosen` and `rejected` as texts.
+    `tools` if the record has some, and `chosen` and `rejected` as texts.
 
     Args:
         record: the columns of a row that are not None.
@@ -53,6 +59,17 @@ def prompt_fields(record: Mapping[str, Any]) -> dict[str, Any] | None:
     Raises:
         ValueError: a column has the wrong type or is empty; names it.
     """
+    fields = _form(record)
+    if fields is None or "tools" not in record:
+        return fields
+    tools = _tools(record["tools"], strict="messages" in fields)
+    if not tools:
+        return fields
+    messages = fields.get("messages") or [{"role": "user", "content": fields["prompt"]}]
+    return {**fields, "messages": messages, "tools": tools, "prompt": as_text(as_messages(messages, tools))}
+
+
+def _form(record: Mapping[str, Any]) -> dict[str, Any] | None:
     if "prompt" in record:
         prompt = record["prompt"]
         if not isinstance(prompt, str):
@@ -64,7 +81,7 @@ def prompt_fields(record: Mapping[str, Any]) -> dict[str, Any] | None:
     if "messages" in record:
         messages = _messages(record["messages"], "messages")
         answers = messages[-1:] if messages[-1]["role"] == "assistant" else []
-        texts = tuple(_text(message["content"], "content of the last message") for message in answers)
+        texts = tuple(_content(message, "messages") for message in answers)
         return _fields(messages[: len(messages) - len(answers)], texts, "messages")
     if "chosen" in record and "rejected" in record:
         return _common(record["chosen"], record["rejected"])
@@ -82,7 +99,9 @@ def plain_prompt(record: Mapping[str, Any]) -> str | None:
     prompt, answer = record.get("prompt"), record.get("references")
     if answer is None:
         answer = record.get("completion")
-    if type(prompt) is not str or "chosen" in record or not (answer is None or type(answer) is str):
+    if type(prompt) is not str or not (answer is None or type(answer) is str):
+        return None
+    if "chosen" in record or "tools" in record:
         return None
     return prompt if prompt.strip() and (answer is None or answer.strip()) else None
 
@@ -153,15 +172,58 @@ def _fields(messages: Messages, answers: tuple[str, ...], name: str) -> dict[str
     """The fields of messages before an answer; ValueError if there are none."""
     if not messages:
         raise ValueError(f"the field {name!r} has no message before the answer; it must have at least one")
-    text = as_text([(message["role"], message["content"]) for message in messages])
+    text = as_text(as_messages(messages))
     return {"prompt": _text(text, name), "references": answers, "messages": messages}
 
 
-def as_text(messages: Sequence[tuple[str, str]]) -> str:
-    """Messages (role, content) as one text: the content of one, or a line `role: content` for each."""
-    if len(messages) == 1:
+def as_messages(messages: Sequence[Mapping[str, Any]], tools: Sequence[Any] = ()) -> chat.Messages:
+    """Messages with what they and their conversation have of tools."""
+    made = list[chat.Message]()
+    for message in messages:
+        names = OF_TOOLS.get(message["role"], ())
+        more = {name: message[name] for name in names if name in message}
+        more |= {} if made or not tools else {"tools": tools}
+        made.append((message["role"], message["content"], *((freeze(more),) if more else ())))
+    return tuple(made)
+
+
+def as_text(messages: chat.Messages) -> str:
+    """Messages as one text: the content of one, or a line `role: content` for each; the tools come first."""
+    if len(messages) == 1 and len(messages[0]) == 2:
         return messages[0][1]
-    return "\n".join(f"{role}: {content}" for role, content in messages)
+    tools = tools_of(messages)
+    lines = [f"tools: {_json(tools)}"] if tools else []
+    return "\n".join([*lines, *(f"{message[0]}: {content_of(message)}" for message in messages)])
+
+
+def content_of(message: chat.Message) -> str:
+    """The content of a message, with what it has of tools as JSON."""
+    more = {name: value for name, value in message[2].items() if name != "tools"} if len(message) > 2 else {}
+    return f"{message[1]} {_json(more)}".lstrip(" ") if more else message[1]
+
+
+def tools_of(messages: chat.Messages) -> tuple[Any, ...]:
+    """The tools of a conversation."""
+    return next((m[2]["tools"] for m in messages if len(m) > 2 and "tools" in m[2]), ())
+
+
+def _json(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def _tools(value: Any, strict: bool) -> tuple[Any, ...]:
+    """The tools of a record; ValueError for another value if `strict`, else none."""
+    found = value
+    if isinstance(value, str) and value.strip():
+        try:
+            found = json_files.loads(value)
+        except ValueError:
+            found = None
+    if isinstance(found, list | tuple) and all(isinstance(tool, Mapping) for tool in found):
+        return tuple(_without_none(tool) for tool in found)
+    if strict and value:
+        raise ValueError(f"the field 'tools' is {value!r:.60}; it must be a list of objects, one a tool")
+    return ()
 
 
 def _answer(value: Any, name: str) -> tuple[Messages, str]:
@@ -173,7 +235,17 @@ def _answer(value: Any, name: str) -> tuple[Messages, str]:
         raise ValueError(
             f"the last message of {name!r} has the role {last['role']!r}; an answer has the role 'assistant'"
         )
-    return before, _text(last["content"], name)
+    return before, _content(last, name)
+
+
+def _content(last: Mapping[str, Any], name: str) -> str:
+    """The text of an answer, which cannot call tools."""
+    if last.get("tool_calls"):
+        raise ValueError(
+            f"the last message of {name!r} calls tools (tool_calls), but an answer is a text; write the call "
+            "as its content, or leave the message out"
+        )
+    return _text(last["content"], f"content of the last message of {name}")
 
 
 def _messages(value: Any, name: str) -> Messages:
@@ -196,6 +268,7 @@ def _message(message: Any, place: str) -> dict[str, Any]:
         role = message.get("role") if isinstance(message, Mapping) else None
         found = f"has the role {role!r}" if role else f"is {message!r:.60}"
         raise ValueError(f"{place} {found}; a message has content and one of the roles {', '.join(ROLES)}")
+    _check_tools(message, place)
     content = message.get("content")
     if isinstance(content, list | tuple):
         content = "".join(_part(part, place) for part in content)
@@ -203,7 +276,20 @@ def _message(message: Any, place: str) -> dict[str, Any]:
         content = ""
     if not isinstance(content, str):
         raise ValueError(f"{place} has the content {content!r:.60}; it must be a text")
-    return {**_without_none(message), "content": content}
+    own = {name: value for name, value in _without_none(message).items() if name != "tool_calls" or value}
+    return {**own, "content": content}
+
+
+def _check_tools(message: Mapping[str, Any], place: str) -> None:
+    """ValueError if what a message has of tools is not as chat templates read it."""
+    calls, role = message.get("tool_calls"), message["role"]
+    if calls and role != "assistant":
+        raise ValueError(f"{place} has the role {role!r} and tool_calls; only an assistant calls tools")
+    if calls and not (isinstance(calls, list | tuple) and all(isinstance(call, Mapping) for call in calls)):
+        raise ValueError(f"{place} has tool_calls {calls!r:.60}; they must be a list of objects")
+    for name in OF_TOOLS["tool"] if role == "tool" else ():
+        if not isinstance(message.get(name) or "", str):
+            raise ValueError(f"{place} has the {name} {message[name]!r:.60}; it must be a text")
 
 
 def _part(part: Any, place: str) -> str:

@@ -177,6 +177,10 @@ class Format(ABC):
             messages[0]["content"] = f"{instruction}\n\n{messages[0]['content']}"
         return messages
 
+    def tools(self, turns: Sequence[Turn]) -> tuple[Any, ...]:
+        """The tools that the chat template reads beside the messages."""
+        return ()
+
     def answers(
         self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None = None
     ) -> list[Place]:

@@ -7,7 +7,9 @@ template that rewrites earlier turns begins a new segment, whose row begins with
 
 from __future__ import annotations
 
+import json
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,12 +17,16 @@ from itertools import groupby
 from typing import Any
 
 from loquent.core.episode import Turn
+from loquent.core.settings import Remark
+from loquent.core.values import Record, map_texts, plain
+from loquent.data.tables.forms import tools_of
 from loquent.errors import BadModel
 from loquent.models.format.base import HEAD, Format, Head, Piece, Place, Written, distinct_markers
 from loquent.models.format.encoder import Encoder, Ids, scalars
 from loquent.models.format.probes import ASSISTANT, in_parts, probe, thinking_variables
 from loquent.models.format.template import ALLOWED, Message, TemplateRefuses, render
 
+CALLS = "tool_calls"
 TOOL = "tool"  # the seat whose texts are messages of a tool
 KEPT_TEXTS = 1 << 12  # conversations whose text is kept
 HELD = re.compile("\ue000([0-9]+)\ue001")  # stands for ids that the template cannot read
@@ -42,7 +48,8 @@ class Chat(Format):
     Observations are user messages, or a tool's if the seat "tool" writes them; answers are assistant
     messages, and the instruction is the system message. If the template takes no system message, the
     instruction stands before the first user message. The first user message is written even if it is empty.
-    Where the template wants messages that alternate, neighbours of one role are joined by an empty line.
+    Where the template wants messages that alternate, neighbours of one role are joined by an empty line. The
+    template gets calls of tools and the tools of a conversation; a remark says if it writes nothing of them.
 
     An answer from text is what the template writes of it after the prompt. If it writes no special token
     after an answer, the next message's first special token ends it, or else the tokenizer's eos.
@@ -99,6 +106,10 @@ class Chat(Format):
         if self._probed.alternates:
             messages = _alternating(messages)
         return [in_parts(message) for message in messages] if self.parts else messages
+
+    def tools(self, turns: Sequence[Turn]) -> tuple[Any, ...]:
+        """As in `Format`."""
+        return next((tools for turn in turns if (tools := tools_of(turn.messages))), ())
 
     def prompt(
         self, instruction: str, turns: Sequence[Turn], seat: str, room: int, side: str = "left"
@@ -158,8 +169,12 @@ class Chat(Format):
     def _messages_of(self, turn: Turn, seat: str) -> list[Message]:
         takes_tools = self._probed.takes_tools
         return [
-            {"role": "user" if role == TOOL and not takes_tools else role, "content": content}
-            for role, content in turn.messages
+            {
+                **plain({name: value for more in own for name, value in more.items() if name != "tools"}),
+                "role": "user" if role == TOOL and not takes_tools else role,
+                "content": content,
+            }
+            for role, content, *own in turn.messages
         ] or super()._messages_of(turn, seat)
 
     def _role(self, turn: Turn, seat: str) -> str:
@@ -215,31 +230,45 @@ class Chat(Format):
 
         If the template refuses what a text says, it sees none of the texts.
         """
-        messages = self.messages(instruction, turns, seat)
+        messages, tools = self.messages(instruction, turns, seat), _json(self.tools(turns))
         if self._probed.alternates and messages[-1]["role"] == "assistant":
             messages.append(self._empty())
         try:
-            return self._text_of(_frozen(messages))
+            return self._text_of(_frozen(messages), tools)
         except TemplateRefuses:
 
             def hide(text: str) -> str:
                 return self._hold(self._encoded(text, held), held) if text else ""
 
             hidden = [_with_texts(turn, map(hide, _contents(turn))) for turn in turns]
-            return self._text_of(_frozen(self.messages(instruction, hidden, seat)))
+            return self._text_of(_frozen(self.messages(instruction, hidden, seat)), tools)
 
     def _empty(self) -> Message:
         message = {"role": "user", "content": ""}
         return in_parts(message) if self.parts else message
 
-    def _rendered(self, messages: tuple[tuple[str, str], ...]) -> str:
-        conversation = [{"role": role, "content": content} for role, content in messages]
+    def _rendered(self, messages: tuple[tuple[str, str, str], ...], tools: str) -> str:
+        conversation = [{**json.loads(more), "role": role, "content": text} for role, text, more in messages]
         if self.parts:
             conversation = list(map(in_parts, conversation))
-        (text,) = render(self._tokenizer, [(conversation, True)], self.variables)
+        known = json.loads(tools)
+        text = self._render(conversation, known)
         if isinstance(text, TemplateRefuses):
             raise text
+        bare = [{name: m[name] for name in m if name != CALLS} for m in conversation]
+        for name, other in ((CALLS, (bare, known)), ("tools", (conversation, []))):
+            if other != (conversation, known) and self._render(*other) == text:
+                warnings.warn(
+                    f"the chat template writes nothing of {name}, so a prompt does not have them; use a "
+                    "model whose template reads them, or write them into the messages",
+                    Remark,
+                    stacklevel=2,
+                )
         return text
+
+    def _render(self, conversation: list[Message], tools: list[Any]) -> str | TemplateRefuses:
+        variables = {**self.variables, "tools": tools} if tools else self.variables
+        return render(self._tokenizer, [(conversation, True)], variables)[0]
 
     def _held(
         self, instruction: str, turns: Sequence[Turn], seat: str, keep: slice | None
@@ -254,29 +283,35 @@ class Chat(Format):
         def guard(turn: Turn, role: str, text: str) -> str:
             return self._guard(scalars(text), held, own=turn.seat == seat or role == "assistant")
 
-        known = [
-            _with_texts(turn, (guard(turn, role, text) for role, text in turn.messages or [("", turn.text)]))
-            for turn in turns
-        ]
+        def guard_all(turn: Turn) -> Turn:
+            texts = [guard(turn, one[0], one[1]) for one in turn.messages or [("", turn.text)]]
+            own = [map_texts(one[2:], lambda text: guard(turn, TOOL, text)) for one in turn.messages]
+            return _with_texts(turn, texts, own)
+
+        known = list(map(guard_all, turns))
         if keep is not None and turns:
             known[0] = self._cut(known[0], keep, held)
         return first, known, held
 
     def _cut(self, turn: Turn, keep: slice, held: list[Ids]) -> Turn:
-        """The turn with the ids `keep` of its text; of its messages, those that keep an id.
+        """The turn with the ids `keep` of its text; of its messages, those that keep one, and calls between.
 
-        An answer that would be the first message is left out.
+        An answer that would be the first message is left out. The tools stay.
         """
         encoded = [self._encoded(text, held) for text in _contents(turn)]
         if not turn.messages:
             return _with_texts(turn, [self._hold(encoded[0][keep], held)])
         kept, start = range(sum(map(len, encoded)))[keep], 0
-        messages: list[tuple[str, str]] = []
-        for (role, _), ids in zip(turn.messages, encoded, strict=True):
+        messages: list[tuple[Any, ...]] = []
+        for (role, _, *more), ids in zip(turn.messages, encoded, strict=True):
             own = ids[max(0, kept.start - start) : max(0, kept.stop - start)]
+            between = bool(more) and bool(messages) and start <= kept.stop
             start += len(ids)
-            if own and (messages or role != "assistant"):
-                messages.append((role, self._hold(own, held)))
+            if (own and (messages or role != "assistant")) or between:
+                messages.append((role, self._hold(own, held), *more))
+        if messages and (tools := tools_of(turn.messages)):
+            first = dict(messages[0][2]) if len(messages[0]) > 2 else {}
+            messages[0] = (*messages[0][:2], Record(first, tools=tools))
         return Turn(turn.seat, "", messages=tuple(messages))
 
     def _guard(self, text: str, held: list[Ids], own: bool) -> str:
@@ -367,16 +402,24 @@ def _ending(tails: tuple[str, str], added: dict[str, int], eos: str | None) -> t
 
 def _contents(turn: Turn) -> list[str]:
     """The texts of a turn's messages, or its own."""
-    return [content for _, content in turn.messages] or [turn.text]
+    return [message[1] for message in turn.messages] or [turn.text]
 
 
-def _with_texts(turn: Turn, texts: Iterable[str]) -> Turn:
-    """A turn of the same seat and roles with other texts, one for each of `_contents`."""
+def _with_texts(turn: Turn, texts: Iterable[str], own: Sequence[Any] | None = None) -> Turn:
+    """A turn of the same seat and roles with other texts, one for each of `_contents`.
+
+    `own`: what the messages have beside their texts, by default as it is.
+    """
     found = list(texts)
     if not turn.messages:
         return Turn(turn.seat, found[0])
-    roles = (role for role, _ in turn.messages)
-    return Turn(turn.seat, "\n".join(found), messages=tuple(zip(roles, found, strict=True)))
+    own = [message[2:] for message in turn.messages] if own is None else own
+    made = [(message[0], text, *more) for message, text, more in zip(turn.messages, found, own, strict=True)]
+    return Turn(turn.seat, "\n".join(found), messages=tuple(made))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False)
 
 
 def _alternating(messages: Sequence[Message]) -> list[Message]:
@@ -388,7 +431,9 @@ def _alternating(messages: Sequence[Message]) -> list[Message]:
             result.append({"role": "user", "content": ""})
         if result and result[-1]["role"] == role:
             joined = "\n\n".join(filter(None, (result[-1]["content"], message["content"])))
-            result[-1] = {"role": role, "content": joined}
+            calls = [*result[-1].get(CALLS, []), *message.get(CALLS, [])]
+            both = {**result[-1], **message, "content": joined}
+            result[-1] = {**both, CALLS: calls} if calls else both
         else:
             result.append(message)
     return result
@@ -399,8 +444,9 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, sorted({*names, "\ue000"}, key=len, reverse=True))))
 
 
-def _frozen(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
-    """Messages as a key: their roles and texts."""
+def _frozen(messages: Sequence[Message]) -> tuple[tuple[str, str, str], ...]:
+    """Messages as a key: their roles, their texts, and the rest as JSON."""
     contents = [message["content"] for message in messages]
     texts = [content if isinstance(content, str) else content[0]["text"] for content in contents]
-    return tuple((message["role"], text) for message, text in zip(messages, texts, strict=True))
+    rest = [{name: m[name] for name in m if name not in ("role", "content")} for m in messages]
+    return tuple((m["role"], text, _json(more)) for m, text, more in zip(messages, texts, rest, strict=True))

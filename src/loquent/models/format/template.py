@@ -46,7 +46,8 @@ def render(
         BadModel: there is no template, it is not a text, it needs too much time or memory, or it writes too
             much.
     """
-    longest = LONGEST + 8 * max((len(str(messages)) for messages, _ in conversations), default=0)
+    given = len(str(variables or "")) + max((len(str(messages)) for messages, _ in conversations), default=0)
+    longest = LONGEST + 8 * given
     job = {
         "template": _template(tokenizer),
         "variables": {

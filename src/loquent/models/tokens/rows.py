@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.core.episode import Episode, Turn
-from loquent.core.values import Record
+from loquent.core.values import EMPTY, Record
 from loquent.errors import BadModel, BadReward
 from loquent.models.format.base import HEAD
 from loquent.models.format.names import Fit, Format, Place, Written
@@ -87,6 +87,22 @@ def rows_of(episode: Episode, format: Format, weights: Record, seat: str, limits
         row = layout.row(written, [HEAD, *numbers[kept.first : stop]], kept, answers, ended)
         rows.append(replace(row, segment=segment.number))
     return rows
+
+
+def answer_row(format: Format, episode: Episode, text: str, limits: Limits) -> tuple[list[int], int]:
+    """The ids of a whole text in the place of an episode's last answer, after what stands before it.
+
+    Returns the row up to the text's end, and the place of its first id.
+
+    Raises:
+        BadModel: as in `rows_of`.
+    """
+    turns, seat = episode.turns, episode.learning
+    last = max((i for i, turn in enumerate(turns) if turn.seat == seat), default=len(turns))
+    said = replace(episode, turns=(*turns[:last], Turn(seat, text)), ended="end")
+    row = rows_of(said, format, EMPTY, seat, limits)[-1]
+    answer = row.answers[-1]
+    return row.ids[: answer.start + answer.length], answer.start
 
 
 class _Segment(NamedTuple):

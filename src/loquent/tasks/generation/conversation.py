@@ -9,9 +9,9 @@ from typing import Any
 
 from loquent.core.agent import before_first
 from loquent.core.settings import check_ranges, setting
-from loquent.core.task import Messages
+from loquent.core.task import Message, Messages
 from loquent.core.values import Record
-from loquent.data.tables.forms import as_text
+from loquent.data.tables.forms import as_messages, as_text
 from loquent.errors import BadSetting
 
 SYSTEM, ASSISTANT = ("system", "developer"), "assistant"
@@ -103,22 +103,26 @@ def script(fields: Mapping[str, Any], chosen: Conversation) -> Script:
     """What a row says in a conversation.
 
     Without a script all messages are the prompt of one answer. With a script, at most `turns` lines are, each
-    with the row's own next answer as reference. References end before `stop`, as answers do.
+    with the row's own next answer as reference. A message that calls tools is no answer but part of a line.
+    References end before `stop`, as answers do.
     """
     references = tuple(before_first(text, chosen.stop) for text in fields.get("references", ()))
-    said = [(message["role"], message["content"]) for message in fields.get("messages", ())]
+    said = fields.get("messages", ())
     if not said:
         return Script("", (Line(fields["prompt"], (), references),))
-    begin = next((i for i, (role, _) in enumerate(said) if role not in SYSTEM), len(said))
-    instruction = "\n\n".join(content for _, content in said[:begin])
+    begin = next((i for i, message in enumerate(said) if message["role"] not in SYSTEM), len(said))
+    instruction = "\n\n".join(message["content"] for message in said[:begin])
+    tools = fields.get("tools", ())
+    rest = said[begin:] or ([{"role": "user", "content": ""}] if tools else [])
     lines: list[Line] = []
-    current: list[tuple[str, str]] = []
-    for role, content in said[begin:]:
-        if chosen.reads_script and role == ASSISTANT and any(own != ASSISTANT for own, _ in current):
-            lines.append(_line(current, (before_first(content, chosen.stop),)))
+    current: list[Message] = []
+    for message in as_messages(rest, tools):
+        answers = message[0] == ASSISTANT and not (len(message) > 2 and "tool_calls" in message[2])
+        if chosen.reads_script and answers and any(own[0] != ASSISTANT for own in current):
+            lines.append(_line(current, (before_first(message[1], chosen.stop),)))
             current = []
         else:
-            current.append((role, content))
+            current.append(message)
     if current or not lines:
         lines.append(_line(current, references))
     return Script(instruction, tuple(lines[: chosen.turns]))
@@ -129,11 +133,11 @@ def fill(template: str, fields: Mapping[str, Any]) -> str:
     return PART.sub(lambda part: str(fields[part[1]]) if part[1] in fields else part[0], template)
 
 
-def _line(messages: list[tuple[str, str]], references: tuple[str, ...]) -> Line:
+def _line(messages: list[Message], references: tuple[str, ...]) -> Line:
     if not messages:
         return Line("", (), references)
-    plain = len(messages) == 1 and messages[0][0] == "user"
-    return Line(as_text(messages), () if plain else tuple(messages), references)
+    plain = len(messages) == 1 and messages[0][0] == "user" and len(messages[0]) == 2
+    return Line(as_text(tuple(messages)), () if plain else tuple(messages), references)
 
 
 def with_script(fields: Record, chosen: Conversation) -> Record:

@@ -22,12 +22,14 @@ Paper        arXiv:2210.01241.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from loquent.core.agent import before_first
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.core.task import (
     OUT_OF_TURNS,
     Invalid,
@@ -49,6 +51,7 @@ END, LENGTH, END_TEXT = "end", "length", "end text"
 NO_REPLY, NO_JUDGE, NO_VERDICT = "no reply", "no judge", "no verdict"
 INVALID = {USER: (NO_REPLY,), JUDGE: (NO_VERDICT, NO_JUDGE)}
 FAILURES = {USER: NO_REPLY, JUDGE: NO_JUDGE}  # of the agent of a seat
+SEEN = 100  # rows of a split in which a second message is searched
 
 
 class Generation(Task):
@@ -88,10 +91,25 @@ class Generation(Task):
             UnknownName: the source has no such split.
             BadRow: a text is too short for a prompt.
             BadRow, BadSetting, MissingExtra: as in `data.sources.load`.
+
+        Warns:
+            Remark: several turns have no effect on these rows.
         """
         if split not in self._rows:
             self._rows[split] = rows.rows(self.options, split)
+            self._remark_turns(split)
         return self._rows[split]
+
+    def _remark_turns(self, split: str) -> None:
+        """Show a remark if nobody says anything after the first answer."""
+        first = self._rows[split][:SEEN]
+        if self.options.reads_script and all(len(row.fields.get("turn_references", ())) < 2 for row in first):
+            warnings.warn(
+                f"task.turns = {self.options.turns} has no effect: there is no `user`, and none of the first "
+                f"{len(first)} rows of {split} has a message after an answer; set user, or leave turns at 1",
+                Remark,
+                stacklevel=3,
+            )
 
     def instruction(self, row: Row, seat: str) -> str:
         """The row's own system message, or `instruction`; for the user's agent `user_instruction`."""
