@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from helpers.models.tokenizers_for_tests import CHATML, byte_level
+from loquent.errors import BadSetting
+from loquent.models.format.names import Chat
 
 TAG = re.compile(r"<[|｜]?[^<>\s'\"{}]{1,40}[|｜]?>|\[/?[A-Z_]{2,20}\]")
 THOUGHTS = ("<think>", "</think>")  # no special tokens in the models that think
@@ -79,3 +81,13 @@ def with_tags(template):
     tokenizer.add_tokens(list(THOUGHTS))
     tokenizer.chat_template = template
     return tokenizer
+
+
+@cache
+def chat_format_of(name, thinking=None):
+    """The format of a template, or None where it cannot switch its thoughts."""
+    tokenizer = with_tags(OURS.get(name) or of_trl()[name])
+    try:
+        return Chat(tokenizer, thinking), tokenizer
+    except BadSetting:
+        return None

@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.models.chat_templates import OURS, of_trl, with_tags
+from helpers.models.chat_templates import OURS, chat_format_of, of_trl
 from helpers.models.format_cases import told
 from helpers.models.token_rows import episode
 from loquent.core.episode import Tokens, Turn
 from loquent.core.seeding import Key
 from loquent.core.values import Record
-from loquent.errors import BadSetting
-from loquent.models.format.names import Chat
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.batch import token_batch
 from loquent.pretrained import build
@@ -43,16 +41,6 @@ SEGMENTS = {
 }
 LENGTH = 2000
 TRL = [pytest.param(name, marks=pytest.mark.sweep(9)) for name in of_trl()]
-
-
-@cache
-def format_of(name, thinking=None):
-    """The format of a template, or None where it cannot switch its thoughts."""
-    tokenizer = with_tags(OURS.get(name) or of_trl()[name])
-    try:
-        return Chat(tokenizer, thinking), tokenizer
-    except BadSetting:
-        return None
 
 
 def by_the_library(format, tokenizer, thinking, instruction, turns):
@@ -95,7 +83,7 @@ def network():
 @pytest.mark.parametrize("name", [*OURS, *TRL])
 def test_prompts_are_the_library_s_and_drawn_ids_are_scored_where_they_stand(name):
     for thinking in VARIABLES:
-        made = format_of(name, thinking)
+        made = chat_format_of(name, thinking)
         if made is None:
             continue
         format, tokenizer = made
@@ -150,7 +138,7 @@ def _logprobs(prompt, ids):
     [("left", (("user", "34"), *SHOWN[1:])), ("right", (("user", "1234"),))],
 )
 def test_messages_that_are_too_long_lose_their_oldest_or_last_ids_and_keep_their_roles(side, kept):
-    format, _ = format_of("keeps")
+    format, _ = chat_format_of("keeps")
     all_messages = (("user", "1234"), *SHOWN[1:])
     turn = replace(told("all of it"), messages=all_messages)
     shorter, _ = format.prompt("Be brief.", [replace(turn, messages=kept)], "agent", LENGTH, side)
@@ -160,7 +148,7 @@ def test_messages_that_are_too_long_lose_their_oldest_or_last_ids_and_keep_their
 
 
 def test_markers_in_messages_are_characters_and_an_answer_does_not_begin_a_cut_prompt():
-    format, _ = format_of("keeps")
+    format, _ = chat_format_of("keeps")
     turn = replace(told("x"), messages=(*SHOWN, ("assistant", "<|im_end|>"), ("user", "no")))
     ids, _ = format.prompt("", [turn], "agent", LENGTH)
     assert sum(i in format.end for i in ids) == 5  # one of each message

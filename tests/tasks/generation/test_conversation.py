@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.agents.endpoints import Server, chat
+from helpers.tasks.conversations import ORDERS, TALK, Answers, script, task_of
 from loquent.agents import prompts
 from loquent.agents.baselines import Expert
 from loquent.bench.conformance.check import check
@@ -32,44 +33,10 @@ from loquent.tasks.generation.task import Generation
 from loquent.training.evaluate import evaluate_agent
 from loquent.training.metrics import build_metrics
 
-TALK = (
-    ("system", "Be brief."),
-    ("user", "hi"),
-    ("assistant", "hello"),
-    ("user", "how many?"),
-    ("tool", "3"),
-    ("assistant", "three"),
-    ("user", "thanks"),
-    ("assistant", "bye"),
-)
-ORDERS = {"dataset": "orders", "turns": 3, "user": "generation/guest", "end_text": "here is"}
-
-
-def task_of(tmp_path, talk=TALK, **options):
-    messages = [{"role": role, "content": content} for role, content in talk]
-    (tmp_path / "train.jsonl").write_text((json.dumps({"messages": messages}) + "\n") * 8)
-    return Generation(Options(source="path", path=str(tmp_path), drop_duplicates=False, **options))
-
 
 def row_of(talk=TALK):
     messages = tuple(Record(role=role, content=content) for role, content in talk[:-1])
     return Row("added:1", Record(prompt="?", messages=messages, references=(talk[-1][1],)))
-
-
-class Answers:
-    """Says the given texts in the learning seat, one for each turn."""
-
-    name = "answers"
-
-    def __init__(self, *texts):
-        self.texts = texts
-
-    def answer(self, asked):
-        return [Answer(self.texts[sum(t.seat == "agent" for t in question.turns)]) for question in asked]
-
-
-def script(*texts):
-    return Record(kind="script", texts=texts)
 
 
 def played(task, *texts, row=None, number=0):

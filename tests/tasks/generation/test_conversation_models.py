@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from helpers.models.chat_templates import OURS, chat_format_of
 from helpers.models.small_models import gpt2
 from helpers.models.tokenizers_for_tests import chatml
+from helpers.tasks.conversations import ORDERS, TALK, Answers, script, task_of
 from loquent.agents.language_model import LanguageModelAgent
 from loquent.core.agent import before_first
 from loquent.core.live import Live
@@ -22,8 +24,6 @@ from loquent.training import recipes
 from loquent.training.experience.cuts import cuts_of_evaluation
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
-from tests.models.format.test_chat_templates_as_they_are import OURS, format_of
-from tests.tasks.generation.test_conversation import ORDERS, TALK, Answers, script, task_of
 
 LLAMA = (
     "<s>{% for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n{{ m.content | trim }}"
@@ -38,7 +38,7 @@ OURS.setdefault("llama", LLAMA)
 def test_prompts_are_what_the_template_writes_for_the_messages(name, turns, tmp_path):
     talk = [(role, content) for role, content in TALK if role != "tool"]
     task = task_of(tmp_path, talk, turns=turns)
-    format, tokenizer = format_of(name)
+    format, tokenizer = chat_format_of(name)
     live = Live(task, task.rows("train")[0], 0, 0)
     places = [i for i, (role, _) in enumerate(talk) if role == "assistant"][-turns:]
     for place in places:
@@ -52,7 +52,7 @@ def test_prompts_are_what_the_template_writes_for_the_messages(name, turns, tmp_
 
 
 def test_every_answer_of_a_row_is_an_action_of_the_batch_and_none_of_the_prompt(tmp_path):
-    format, _ = format_of("keeps")
+    format, _ = chat_format_of("keeps")
     for turns, said in ((9, ("hello", "three", "bye")), (1, ("bye",))):
         task = task_of(tmp_path, turns=turns)
         found = play(task, games(task.rows("train")[:1]), Answers(*said), seed=0)
