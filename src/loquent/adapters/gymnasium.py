@@ -56,7 +56,8 @@ class Environment(gym.Env[Any, Any]):
         legal, action_mask: for tasks with actions, the legal texts (up to 256 actions); in the index form,
             the mask.
         is_success: after the end, where the task declares success.
-        unjudged: after the end, the names of the terms that could not judge the episode, if there are any.
+        unjudged: after the end, the names of the terms that could not judge the episode, and of the ending if
+            it is a failure, if there are any.
     The task adds its own keys (`Task.info`), such as a score, and after the end the solution.
 
     Example:
@@ -223,9 +224,10 @@ class Environment(gym.Env[Any, Any]):
             self._pending += [rewards, *others]
             rewards = EMPTY
         self._over = over = TOO_LONG if game.step.ended == CUT and self.form == "text" else game.step.ended
-        unjudged: tuple[str, ...] = ()
+        unjudged = tuple(name for name in self.task.spec.failures if name == over)
         if self._pending or (self.terms and over is not None):
-            gained, unjudged = self._scored(game)
+            gained, unknown = self._scored(game)
+            unjudged = unknown or unjudged
             rewards = step_rewards.sum_records([*self._pending, rewards, gained])
             self._pending = []
         if over is None or game.step.observation.text:

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.agents.endpoints import Server, chat
 from helpers.tasks.conversations import ORDERS, TALK, Answers, script, task_of
+from loquent.adapters.gymnasium import Environment
 from loquent.agents import prompts
 from loquent.agents.baselines import Expert
 from loquent.bench.conformance.check import check
@@ -247,6 +248,14 @@ def test_nothing_is_known_of_a_conversation_whose_user_or_judge_is_dead(seat, en
     assert task.spec.failures == ("no reply", "no judge")
     assert outcomes.learnable([found], Record(right=1.0)) == []
     assert replay(task, found) == found
+
+
+def test_an_environment_says_that_the_user_failed():
+    env = Environment(Generation(Options(**{**ORDERS, "user": f"{__name__}:Dead"})))
+    env.reset(seed=0)
+    with pytest.warns(Remark, match="1 of 1 questions had no answer"):
+        info = env.step("which drink ?")[-1]
+    assert (info["ended"], info["unjudged"]) == ("no reply", ("no reply",))
 
 
 class Half(Attempts):
