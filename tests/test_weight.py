@@ -16,24 +16,24 @@ SHARE_OF_TESTS = 0.95  # lines of tests for each line of the package and the cor
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_182,
-    "agents": 1_044,
+    "agents": 1_059,
     "algorithms": 4_233,
     "bench": 6_157,
     "cli": 3_464,
-    "core": 3_954,
+    "core": 3_967,
     "corpora": 1_552,
-    "data": 4_398,
+    "data": 4_460,
     "door": 343,
     "files": 1_457,
-    "metrics": 5_321,
-    "models": 7_108,
-    "pretrained": 3_300,
+    "metrics": 5_330,
+    "models": 7_154,
+    "pretrained": 3_317,
     "report": 2_056,
     "rewards": 1_458,
     "statistics": 1_018,
-    "tasks": 12_767,
+    "tasks": 12_783,
     "tools": 2_595,
-    "training": 4_620,
+    "training": 4_625,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
