@@ -15,25 +15,25 @@ HOUSE, TOOLS = HERE / "src" / "loquent", HERE / "tools"
 SHARE_OF_TESTS = 0.95  # lines of tests for each line of the package and the corpora
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
-    "adapters": 1_181,
+    "adapters": 1_182,
     "agents": 1_059,
     "algorithms": 4_233,
     "bench": 6_157,
     "cli": 3_464,
-    "core": 3_971,
+    "core": 3_967,
     "corpora": 1_552,
-    "data": 4_463,
+    "data": 4_460,
     "door": 343,
-    "files": 1_464,
+    "files": 1_457,
     "metrics": 5_330,
     "models": 7_154,
-    "pretrained": 3_319,
+    "pretrained": 3_317,
     "report": 2_056,
     "rewards": 1_470,
     "statistics": 1_018,
-    "tasks": 12_795,
+    "tasks": 12_783,
     "tools": 2_595,
-    "training": 4_641,
+    "training": 4_625,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

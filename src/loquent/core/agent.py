@@ -151,6 +151,15 @@ class Chooser(Protocol):
 
 
 @runtime_checkable
+class Reader(Protocol):
+    """An agent that says how its model reads answers."""
+
+    def answer_rows(self, answers: Sequence[tuple[Episode, str]]) -> list[tuple[list[int], int]] | None:
+        """The rows of texts, each in the place of the last answer of its episode; see `metric.Context`."""
+        ...
+
+
+@runtime_checkable
 class Decoder(Protocol):
     """An agent that declares how it chooses its answers: `decoding_text`."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from loquent.core.agent import Agent, Chooser, decoding_text
+from loquent.core.agent import Agent, Chooser, Reader, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escape_text
 from loquent.core.metric import Context, Measured, Metric, Range, Scores, traits
@@ -163,7 +163,8 @@ def evaluate_by(
         task: the recipe's task, which `training.start.make_task` makes.
         language: the agent's language model, which some metrics read; None for an agent without one.
     """
-    context = Context(task=task, model=language, answer_rows=getattr(agent, "answer_rows", None))
+    rows = agent.answer_rows if isinstance(agent, Reader) else None
+    context = Context(task=task, model=language, answer_rows=rows)
     terms, weights = compose.build(recipe.rewards, context)
     metrics = build_metrics(recipe.metrics, context)
     return evaluate_agent(
