@@ -32,7 +32,7 @@ LIMITS = {
     "rewards": 1_458,
     "statistics": 1_018,
     "tasks": 12_767,
-    "tools": 2_595,
+    "tools": 2_626,
     "training": 4_620,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 
 from loquent.core.agent import Agent, Answer, Question, make
@@ -19,6 +19,7 @@ from loquent.tasks.generation.orders import ASK_DRINK, ASK_EXTRA, DRINKS, EXTRAS
 from loquent.tasks.generation.rows import Options
 from loquent.tasks.generation.task import Generation
 
+Rule = Callable[[str], str]  # what is served for a prompt
 ASKED = (ASK_DRINK, ASK_EXTRA)
 ORDERS = tuple(serve(*pair) for pair in product(DRINKS, EXTRAS))
 TASK = Generation(Options(dataset="orders", turns=3, user="generation/guest", end_text="here is"))
@@ -29,7 +30,7 @@ class Blind:
 
     name = "blind"
 
-    def __init__(self, rule: Callable[[str], str]) -> None:
+    def __init__(self, rule: Rule) -> None:
         self.rule = rule
 
     def answer(self, asked: Sequence[Question]) -> list[Answer]:
@@ -66,52 +67,44 @@ def share(agent: Agent, split: str) -> float:
     return round(sum(episode.total(weights) for episode in scored) / len(rows), 4)
 
 
-def most_frequent(rows: Sequence[Row], key: Callable[[str], str] = lambda prompt: prompt) -> dict[str, str]:
-    """For each key of a prompt the order that is right for most of the rows with this key."""
+def most_frequent(rows: Sequence[Row], key: Rule = str) -> Rule:
+    """The rule that serves what is right for most rows with the key of the prompt, else the first order."""
     counts: dict[str, Counter[str]] = {}
     for row in rows:
         counts.setdefault(key(row["prompt"]), Counter())[row["references"][0]] += 1
-    return {name: max(ORDERS, key=lambda order: own[order]) for name, own in counts.items()}
+    return lambda prompt: max(ORDERS, key=lambda order: counts.get(key(prompt), Counter())[order])
 
 
-def unseen(rows: Sequence[Row]) -> Callable[[str], str]:
+def unseen(rows: Sequence[Row]) -> Rule:
     """The rule that serves an order which no row shows for the prompt, if there is one."""
     right = {(row["prompt"], row["references"][0]) for row in rows}
-
-    def rule(prompt: str) -> str:
-        return next((order for order in ORDERS if (prompt, order) not in right), ORDERS[0])
-
-    return rule
+    return lambda prompt: next((order for order in ORDERS if (prompt, order) not in right), ORDERS[0])
 
 
-def lookup(orders: Mapping[str, str], key: Callable[[str], str] = lambda prompt: prompt) -> Blind:
-    """A blind policy that serves the order of the prompt's key, or the first order for another key."""
-    return Blind(lambda prompt: orders.get(key(prompt), ORDERS[0]))
+def constant(order: str) -> Rule:
+    """The rule that serves an order for every prompt."""
+    return lambda _: order
 
 
 def main() -> None:
     """Print the shares on test rows as JSON."""
     train, test = TASK.rows("train"), TASK.rows("test")
-    constants = [share(Blind(lambda _, order=order: order), "test") for order in ORDERS]
-    parts = {"greeting": lambda prompt: prompt.split(" , ")[0], "table": lambda prompt: prompt.split()[-2]}
-    found = {
-        "prompts of train and test in common": len(
-            {row["prompt"] for row in train} & {row["prompt"] for row in test}
-        ),
-        "constants": [min(constants), max(constants)],
-        "best of the prompt on train": share(lookup(most_frequent(train)), "test"),
-        **{
-            f"best of the {name} on train": share(lookup(most_frequent(train, key), key), "test")
-            for name, key in parts.items()
-        },
-        "not in train": share(Blind(unseen(train)), "test"),
-        "best of the prompt in hindsight": share(lookup(most_frequent(test)), "test"),
-        "reads the drink alone": share(Careful(ASK_DRINK), "test"),
-        "reads the extra alone": share(Careful(ASK_EXTRA), "test"),
-        "reads both": share(Careful(*ASKED), "test"),
-        "waiter": share(make("generation/waiter", TASK), "test"),
+    constants = [share(Blind(constant(order)), "test") for order in ORDERS]
+    blind = {
+        "best of the prompt on train": most_frequent(train),
+        "best of the greeting on train": most_frequent(train, lambda prompt: prompt.split(" , ")[0]),
+        "best of the table on train": most_frequent(train, lambda prompt: prompt.split()[-2]),
+        "not in train": unseen(train),
+        "best of the prompt in hindsight": most_frequent(test),
     }
-    print(json.dumps(found))
+    agents: dict[str, Agent] = {name: Blind(rule) for name, rule in blind.items()} | {
+        "reads the drink alone": Careful(ASK_DRINK),
+        "reads the extra alone": Careful(ASK_EXTRA),
+        "reads both": Careful(*ASKED),
+        "waiter": make("generation/waiter", TASK),
+    }
+    shares = {name: share(agent, "test") for name, agent in agents.items()}
+    print(json.dumps({"constants": [min(constants), max(constants)], **shares}))
 
 
 if __name__ == "__main__":
