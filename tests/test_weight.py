@@ -31,9 +31,9 @@ LIMITS = {
     "report": 2_056,
     "rewards": 1_470,
     "statistics": 1_018,
-    "tasks": 12_783,
-    "tools": 2_595,
-    "training": 4_625,
+    "tasks": 12_767,
+    "tools": 2_626,
+    "training": 4_620,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

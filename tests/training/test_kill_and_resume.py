@@ -72,13 +72,18 @@ def wholes(tmp_path_factory):
     return killed_runs.wholes(tmp_path_factory.mktemp("whole"))
 
 
-@pytest.mark.sweep("ppo", "chai", "trpo on bart", "rloo on llama")
+KILLS = {"ppo": 13, "chai": 4, "ilql": 2, "a2c on gpt2": 2, "trpo on bart": 3, "rloo on llama": 3}  # by day
+
+
+@pytest.mark.sweep(*KILLS)
 @pytest.mark.parametrize("name", [*LEARNERS, *ON_SHAPES])
 def test_a_run_killed_again_and_again_is_the_same_run(name, wholes, tmp_path, request):
-    """PPO at every moment, others at some; at night more kills."""
+    """PPO at every moment, others at some; at night more learners and more kills."""
     file, whole = wholes[name]
-    kills = (13 if name == "ppo" else 4) + 6 * request.config.getoption("--slow")
-    killed.again_and_again(file, tmp_path / "run", [*killed_runs.plan(name, kills), ("at_the_end", 1)])
+    night = request.config.getoption("--slow")
+    kills = (19 if name == "ppo" else 10) if night else KILLS[name]
+    end = [("at_the_end", 1)] if kills > 2 else []
+    killed.again_and_again(file, tmp_path / "run", [*killed_runs.plan(name, kills), *end])
     assert difference(whole, tmp_path / "run") is None
 
 
@@ -116,7 +121,7 @@ def test_no_leaf_of_the_state_can_be_missing(kind, wholes):
     assert idle(Trainer(recipes.load(file)), state, paths, without) == []
 
 
-@pytest.mark.sweep("ppo", "decision_transformer")
+@pytest.mark.sweep("ppo", "supervised", "decision_transformer")
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_a_leaf_that_was_never_saved_would_be_seen(kind, wholes):
     """Each leaf that training moves, as it was at the start, in the place of the saved one: the run is

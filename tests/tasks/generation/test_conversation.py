@@ -6,6 +6,7 @@ import math
 import weakref
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -395,16 +396,25 @@ def test_a_guest_says_what_it_is_asked_and_a_fork_goes_on_alike():
     assert again.question().observation == live.question().observation
 
 
-def test_prompts_say_nothing_of_the_order():
-    options = Options(**ORDERS)
-    rows = Generation(options).rows("test")
-    orders = [row["references"] for row in rows]
-    assert len(set(orders)) == 12
-    assert max(map(orders.count, orders)) < 0.12 * len(orders)
-    every = [row for split in ("train", "validation", "test") for row in Generation(options).rows(split)]
-    of_prompts = Counter(row["prompt"] for row in every)
-    assert len({(row["prompt"], row["references"]) for row in every}) == len(every) == 2400
-    assert set(of_prompts.values()) == {12}  # each prompt with each order
+def test_a_policy_that_reads_no_reply_is_right_once_in_twelve_in_every_split():
+    """No prompt is in two splits, and each stands once with each order: whatever order a policy serves for
+    a prompt is right in one of its twelve rows. Until the guest replies, these twelve rows look alike.
+    """
+    task, splits = Generation(Options(**ORDERS)), ("train", "validation", "test")
+    prompts = {split: {row["prompt"] for row in task.rows(split)} for split in splits}
+    assert sum(map(len, prompts.values())) == len(set().union(*prompts.values())) == 200
+    orders = sorted({row["references"] for row in task.rows("train")})
+    assert len(orders) == 12
+    for split in splits:
+        rows = task.rows(split)
+        right = Counter((row["prompt"], row["references"]) for row in rows)
+        assert right == Counter(product(prompts[split], orders))
+        assert all(12 * sum(row["references"] == order for row in rows) == len(rows) for order in orders)
+        seen = {row["prompt"]: set() for row in rows}
+        for row in rows:
+            asked = Live(task, row, 0, 0).question()
+            seen[row["prompt"]].add((asked.observation, asked.instruction, asked.turns))
+        assert {len(starts) for starts in seen.values()} == {1}
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_rewards_without_a_weight_are_named_and_other_forms_are_told_how_to_beco
         Trainer(made(f"training.data={tmp_path}/games.parquet"))
 
 
-def test_rewards_of_tokens_reach_wordle_gamesthat_were_never_drawn_as_tokens(wordle_games, tmp_path):
+def test_rewards_of_tokens_reach_games_that_were_never_drawn_as_tokens(wordle_games, tmp_path):
     plain = Trainer(made(f"training.data={wordle_games}")).experience.recording.batch
     rewards = "rewards={guess: 1.0, tax: {of: token_constant, weight: 2.0, value: -0.25}}"
     taxed = Trainer(made(f"training.data={wordle_games}", rewards)).experience.recording.batch

@@ -1,8 +1,9 @@
 """The orders of a guest: a conversation in which one answer cannot be right.
 
 The guest asks for a drink and says neither which one nor with what. It answers the question for each, and
-waits otherwise. The right last answer serves both; the prompts say nothing about them, so an answer that
-does not depend on the replies is right once in twelve times.
+waits otherwise. The right last answer serves both. A prompt is in one split, with each of the twelve orders
+once. So a policy that does not read the replies is right in one of twelve rows of every split, whatever it
+remembers of training rows (a policy that draws its answers: in the mean).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ WISHES = ("a drink , please", "i am thirsty", "i would like to drink something",
 TABLES = 10
 ASK_DRINK, ASK_EXTRA = "which drink ?", "with what ?"
 SERVED = "here is"  # every answer that serves a drink has it
-SIZES = {"train": 1_600, "validation": 300, "test": 500}  # of the 2,400 rows
+SIZES = {"train": 125, "validation": 25, "test": 50}  # of the 200 prompts, each with twelve orders
 
 
 @cache
@@ -37,12 +38,15 @@ def rows(split: str) -> tuple[Row, ...]:
 
 @cache
 def _splits() -> dict[str, tuple[Row, ...]]:
-    every = list(product(GREETINGS, WISHES, range(1, TABLES + 1), DRINKS, EXTRAS))
-    order = Key(0, ("generation", "orders")).generator().permutation(len(every)).tolist()
-    splits, start = {}, 0
+    rng = Key(0, ("generation", "orders")).generator()
+    prompts = list(product(GREETINGS, WISHES, range(1, TABLES + 1)))
+    order, splits, start = rng.permutation(len(prompts)).tolist(), {}, 0
     for split, size in SIZES.items():
-        chosen = (every[i] for i in order[start : start + size])
-        splits[split] = tuple(_row(f"{split}-{i}", *parts) for i, parts in enumerate(chosen))
+        every = list(product((prompts[i] for i in order[start : start + size]), DRINKS, EXTRAS))
+        shuffled = (every[i] for i in rng.permutation(len(every)).tolist())
+        splits[split] = tuple(
+            _row(f"{split}-{i}", *prompt, *pair) for i, (prompt, *pair) in enumerate(shuffled)
+        )
         start += size
     return splits
 
