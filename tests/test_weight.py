@@ -12,28 +12,28 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 HOUSE, TOOLS = HERE / "src" / "loquent", HERE / "tools"
-SHARE_OF_TESTS = 0.95  # lines of tests for each line of the package and the corpora
+SHARE_OF_TESTS = 0.97  # lines of tests for each line of the package and the corpora; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
-    "adapters": 1_182,
+    "adapters": 1_181,
     "agents": 1_059,
     "algorithms": 4_233,
     "bench": 6_157,
     "cli": 3_464,
-    "core": 3_967,
+    "core": 3_975,
     "corpora": 1_552,
-    "data": 4_460,
+    "data": 4_463,
     "door": 343,
-    "files": 1_457,
+    "files": 1_464,
     "metrics": 5_330,
     "models": 7_154,
-    "pretrained": 3_317,
+    "pretrained": 3_319,
     "report": 2_056,
     "rewards": 1_470,
     "statistics": 1_018,
-    "tasks": 12_767,
+    "tasks": 12_798,
     "tools": 2_626,
-    "training": 4_620,
+    "training": 4_642,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
