@@ -84,6 +84,10 @@ def keyword(answer, *, k):
 def many(*, answer, prompt="", **others):
     return 0.0
 
+def of_trl(completions, prompts=None, **columns):
+    return [0.0 for _ in completions]
+
+
 def batch_of(samples, k):
     return [0.0] * len(samples)
 
@@ -306,6 +310,7 @@ def test_an_error_in_a_function_has_its_place_and_its_row(module):
             "the function by_place cannot be called with answer by name: .*'answer'",
         ),
         ({"of": "by_name:keyword"}, "the function keyword cannot be called with answer by name: .*'k'"),
+        ({"of": "by_name:of_trl"}, "takes 'completions', as a reward of TRL does; here a function of one"),
         ({"of": "by_name:batch_of"}, "the function batch_of cannot be called with samples alone: .*'k'"),
         ({"of": "by_name:batch_by_name"}, "the function batch_by_name cannot be called with samples alone: "),
         ({"of": "by_name:short", "place": "token"}, "cannot score parts of an answer: it scores each answer"),

@@ -70,6 +70,7 @@ class Expert:
         if text is None:
             raise BrokenAgent(
                 f"{self.task.identity} has no expert for the seat {question.observation.seat!r} (game "
-                f"{question.game}); choose another agent"
+                f"{question.game}): its row names no right answer. Give rows with answers, learn from a "
+                "reward, or choose another agent"
             )
         return text

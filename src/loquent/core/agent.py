@@ -20,7 +20,7 @@ from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.core.task import Observation, Stopped, Task
 from loquent.core.values import Record
-from loquent.errors import BadSetting, BrokenAgent, kind_of
+from loquent.errors import BadSetting, BrokenAgent, LoquentError, kind_of, place_of
 
 STOPPED = get_args(Stopped)
 LEARNING = "agent"  # the seat that learns, unless a caller names another
@@ -264,14 +264,20 @@ class Partner:
         """One answer per question.
 
         Raises:
-            BrokenAgent: an agent without `attempt` failed, or something other than an answer was returned.
+            BrokenAgent: an agent without `attempt` failed, or it raised or returned something else.
 
         Warns:
             Remark: the first failure.
         """
         agent = self.agent
         ask = agent.attempt if isinstance(agent, Attempting) else agent.answer
-        answers = ask(questions)
+        try:
+            answers = ask(questions)
+        except LoquentError:
+            raise
+        except Exception as error:
+            reason = f"the agent {self.name} raised {type(error).__name__}: {error}"
+            raise BrokenAgent(f"{place_of(error)}{reason}; LOQUENT_DEBUG=1 shows the traceback") from error
         check_answers(agent, answers, len(questions))
         errors = [answer for answer in answers if isinstance(answer, BrokenAgent)]
         if errors and not self._said:

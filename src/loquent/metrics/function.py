@@ -33,6 +33,7 @@ COLUMNS = {
     "turn": "turns",
     "episode": "episodes",
 }
+OF_TRL = ("completions", "prompts", "completion_ids", "completions_ids")
 READS = ("answer", "turn", "episode")
 BETTER = {True: "more is better", False: "less is better", None: "without a direction"}
 ALLOWED = f"a function of one sample takes any of {', '.join(COLUMNS)}; a function of all takes samples"
@@ -177,6 +178,12 @@ def inputs(function: Any, name: str) -> tuple[str, ...]:
     except (TypeError, ValueError):
         return ()
     parameters = signature.parameters.values()
+    foreign = next((each.name for each in parameters if each.name in OF_TRL), "")
+    if foreign:
+        raise BadSetting(
+            f"the function {name} takes {foreign!r}, as a reward of TRL does; here {ALLOWED}, whose "
+            "samples.predictions are the answers"
+        )
     names = tuple(parameter.name for parameter in parameters if parameter.name in COLUMNS)
     needed = [
         each.name for each in parameters if each.default is each.empty and each.kind < each.VAR_POSITIONAL

@@ -104,7 +104,7 @@ BAD = {
     "a column that is not here": ({"prompt": "a"}, {"ask": "prompt"}, "the field 'ask' is missing"),
     "a column without a value": ({"q": None, "a": "x"}, {"q": "prompt"}, "the field 'q' is empty"),
     "a field twice": ({"q": "a", "prompt": "b"}, {"q": "prompt"}, "which is here too"),
-    "a number": ({"prompt": 3}, {}, "the field 'prompt' is an int; it must be a list"),
+    "a number": ({"prompt": 3}, {}, "the field 'prompt' is an int; it must be a text or a list"),
     "a blank prompt": ({"prompt": " "}, {}, "'prompt' is empty"),
     "a blank completion": ({"prompt": "a", "completion": ""}, {}, "'completion' is empty"),
     "a rejected answer that is blank": (

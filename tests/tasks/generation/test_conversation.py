@@ -204,6 +204,11 @@ class Untold(Says):
     said = staticmethod(lambda asked: None)
 
 
+class Raises(Says):
+    def answer(self, asked):
+        raise RuntimeError("down")
+
+
 class Textless(Says):
     said = staticmethod(lambda asked: [Answer(None) for _ in asked])
 
@@ -231,6 +236,7 @@ class Wordy(Says):
         ("Textless", "says answered Answer"),
         ("Nobody", "says got 1 question and returned 0 answers"),
         ("Untold", "says got 1 question and returned None"),
+        ("Raises", r"test_conversation.py:\d+: the agent says raised RuntimeError: down"),
     ],
 )
 def test_a_user_that_returns_no_answers_is_an_error_of_the_user(user, message):
