@@ -258,8 +258,8 @@ def _messages(value: Any, name: str) -> Messages:
     if not isinstance(value, list | tuple) or not value:
         allowed = "" if name == "messages" else "a text or "
         raise ValueError(
-            f"the field {name!r} is {kind_of(value)}; it must be {allowed}a list of at least one message with "
-            "role and content"
+            f"the field {name!r} is {kind_of(value)}; it must be {allowed}a list of at least one message "
+            "with role and content"
         )
     return [_message(message, f"message {number} of {name!r}") for number, message in enumerate(value, 1)]
 
