@@ -15,7 +15,7 @@ from loquent.bench.preferences import over_optimization, pairs, training
 from loquent.core.metric import Context
 from loquent.core.rollout.loop import games, play
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 PROMPTS, UPDATES, EPISODES, EVALUATED = 400, 40, 128, 512
 RUNS = {"beta 0": 0.0, "beta 0.05": 0.05}

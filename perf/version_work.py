@@ -85,7 +85,7 @@ def paired_prefill(size: str, *, rows: int = 32, wide: int = 512) -> Work:
     from memory import memory
 
     from loquent.models.caches.rows import rows_of
-    from loquent.pretrained.pairs import source_ids
+    from loquent.pretrained.encoder_decoders import source_ids
 
     module = workloads.network(size, "t5")
     prompts = [[*source_ids(ids), 0] for ids in workloads.prompts(size, rows, wide)]

@@ -2,7 +2,7 @@
 
 from loquent.core import registry
 from loquent.core.metric import Context, Samples
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import bag_f1, mean
 
 TEXT, PROMPT = "a b c a b c a b c", "x a b c y"

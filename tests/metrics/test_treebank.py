@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nltk.tokenize import NLTKWordTokenizer
 
 from helpers.metrics.laws import TEXTS
-from loquent.metrics.pairs import treebank
+from loquent.metrics.shared_parts import treebank
 
 MARKS = [*"ab .,'\"`()[]{}<>!?:;-*@#$%&“”‘’«»–—\n\t12é猫…ſı", " ", " ", " ", "''", "``", "--", "..."]
 PIECES = [

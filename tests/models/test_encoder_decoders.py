@@ -17,7 +17,7 @@ from loquent.models.decode.loop import Decoding, decode
 from loquent.models.engine import Nucleus
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.trie import Trie
-from loquent.pretrained import head, hidden, logits, pad_rows, pairs
+from loquent.pretrained import encoder_decoders, head, hidden, logits, pad_rows
 
 END, START, VOCABULARY = 1, 3, 40
 MARKS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": END, "decoder_start_token_id": START}
@@ -61,16 +61,18 @@ def prompts_of(n, seed=0, longest=9):
 
 def test_the_sides_of_rows_by_hand():
     tokens = torch.tensor([[~5, ~6, 3, 8, 9, 0, 0], [~7, 3, 4, ~5, ~6, ~7, 3]])
-    sides = pairs.split(tokens)
+    sides = encoder_decoders.split(tokens)
     assert sides.source.tolist() == [[5, 6, 0], [7, 0, 0], [5, 6, 7]]
     assert sides.real.sum(1).tolist() == [2, 1, 3]
     assert sides.target.tolist() == [[3, 8, 9, 0, 0], [3, 4, 0, 0, 0], [3, 0, 0, 0, 0]]
     assert sides.row.tolist() == [0, 1, 1]
     wanted = torch.zeros_like(tokens, dtype=torch.bool)
     wanted[:, 3] = True
-    assert pairs.split(tokens, wanted).target.tolist() == [[3, 8], [3, 4], [3, 0]], "no place after the last"
+    assert encoder_decoders.split(tokens, wanted).target.tolist() == [[3, 8], [3, 4], [3, 0]], (
+        "no place after the last"
+    )
     with pytest.raises(BadModel, match="begins with an id that the decoder reads"):
-        pairs.split(torch.tensor([[3, ~4]]))
+        encoder_decoders.split(torch.tensor([[3, ~4]]))
 
 
 @EVERY
@@ -212,7 +214,7 @@ def test_beams_are_those_of_transformers(kind):
     settings = {"method": "beam", "beams": 3, "max_new_tokens": 7}
     ours = decode(module, prompts, keys_of(6), Decoding(**settings), end=(END,), pad=0)
     for prompt, answer in zip(prompts, ours, strict=True):
-        source, first = pairs.sides(prompt)
+        source, first = encoder_decoders.sides(prompt)
         theirs = module.generate(
             input_ids=torch.tensor([source]), num_beams=3, max_new_tokens=7, do_sample=False,
             forced_eos_token_id=None, forced_bos_token_id=None, no_repeat_ngram_size=0,

@@ -19,7 +19,7 @@ from loquent.models.caches.encoder_decoder import Paired
 from loquent.models.caches.rows import rows_of
 from loquent.models.score.tokens import action_scores, weighted_nll
 from loquent.models.tokens.trie import Trie
-from loquent.pretrained import head, hidden, logits, pairs
+from loquent.pretrained import encoder_decoders, head, hidden, logits
 
 # decoding reads whole rows, because our cache does not give the same; M2M100 counts no positions of padding
 WHOLE_ROWS = {"led", "m2m_100", "nllb-moe"}
@@ -30,7 +30,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 @pytest.mark.parametrize("kind", sorted(OWN))
 def test_scores_are_those_of_the_model_and_of_sampling(kind):
     module = built(kind)
-    pairs.check(module.config, kind)
+    encoder_decoders.check(module.config, kind)
     layer = head(module)
     rows = [[~5, ~6, ~7, START, 8, 9], [~5, START, 3, ~4, ~9, ~9, START, 7], [~5, ~6, ~7, START, 1]]
     tokens = torch.tensor([row + [0] * (8 - len(row)) for row in rows])
@@ -98,14 +98,14 @@ def test_the_shortest_length_of_generate_counts_what_the_decoder_reads_first(kin
     assert {len(answer) for answer in theirs} == {shortest - len(first) + 1}
 
 
-@pytest.mark.parametrize("kind", sorted(pairs.REFUSED))
+@pytest.mark.parametrize("kind", sorted(encoder_decoders.REFUSED))
 def test_the_others_are_refused_with_the_reason(kind):
     config = transformers.AutoConfig.for_model(kind) if kind != "encoder-decoder" else None
     if config is None:
         one = transformers.BertConfig(hidden_size=16, num_attention_heads=2)
         config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(one, one)
-    with pytest.raises(BadModel, match=re.escape(pairs.REFUSED[kind])):
-        pairs.check(config, "folder")
+    with pytest.raises(BadModel, match=re.escape(encoder_decoders.REFUSED[kind])):
+        encoder_decoders.check(config, "folder")
 
 
 def test_a_model_of_sound_is_refused_when_it_is_loaded(tmp_path):
@@ -116,26 +116,26 @@ def test_a_model_of_sound_is_refused_when_it_is_loaded(tmp_path):
 
 
 def test_every_architecture_is_here_or_refused_or_no_encoder_decoder():
-    rest = set(kinds()) - set(OWN) - set(pairs.REFUSED)
+    rest = set(kinds()) - set(OWN) - set(encoder_decoders.REFUSED)
     for kind in rest:  # sound read by a causal model
         assert not getattr(transformers.AutoConfig.for_model(kind), "is_encoder_decoder", False), kind
     text = PAGE.read_text(encoding="utf-8")
     table = text[text.index("### Which encoder-decoders") :]
-    for kind in (*OWN, *pairs.REFUSED):
+    for kind in (*OWN, *encoder_decoders.REFUSED):
         assert f"`{kind}`" in table, f"docs/models.md does not name {kind}"
 
 
 def test_the_start_of_a_decoder():
     tokenizer = sentence_piece()
     module = built("bart")
-    assert pairs.start_ids(module, tokenizer)[0] == START
+    assert encoder_decoders.start_ids(module, tokenizer)[0] == START
     module.generation_config.forced_bos_token_id = 7
-    assert pairs.start_ids(module, tokenizer) == (START, 7)
+    assert encoder_decoders.start_ids(module, tokenizer) == (START, 7)
     module.generation_config.forced_bos_token_id = START
-    assert pairs.start_ids(module, tokenizer) == (START,)
+    assert encoder_decoders.start_ids(module, tokenizer) == (START,)
     module.generation_config.decoder_start_token_id = module.config.decoder_start_token_id = None
     with pytest.raises(BadModel, match="names no decoder_start_token_id"):
-        pairs.start_ids(module, tokenizer)
+        encoder_decoders.start_ids(module, tokenizer)
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])

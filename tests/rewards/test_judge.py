@@ -24,7 +24,7 @@ from loquent.core.task import Row
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted
 from loquent.metrics.making import make
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.rewards import Learner, Term, apply, build
 from loquent.rewards.judge import questions
 from loquent.rewards.judge.options import JudgeOptions

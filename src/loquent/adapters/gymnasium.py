@@ -27,9 +27,9 @@ from loquent.adapters.arguments import (
     view_of,
 )
 from loquent.adapters.drawn_rows import DrawnRows, sample
-from loquent.adapters.forms import Form, IndexForm, TextForm, TokenForm, vocabulary_of
 from loquent.adapters.gymnasium_errors import NO_EPISODE, ResetNeeded
 from loquent.adapters.info import InfoBuilder
+from loquent.adapters.spaces import Form, IndexForm, TextForm, TokenForm, vocabulary_of
 from loquent.core import registry
 from loquent.core.agent import Agent, own_agents
 from loquent.core.episode import Episode

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from loquent.core.guards.json_files import show
 from loquent.core.metric import EVERYTHING, Measured, Range, Samples, Scores
 from loquent.errors import BadSetting, BrokenMetric, LoquentError, place_of
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 COLUMNS = {
     "answer": "predictions",

@@ -21,7 +21,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.pairs import Tally
+from loquent.metrics.shared_parts import Tally
 
 SEPARATOR = "\n\n"  # between references, as in RL4LMs
 LARGEST = 700.0  # exp of a larger number overflows float64

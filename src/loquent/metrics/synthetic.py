@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 DATE = re.compile(r"(?<!\d)[0-9]{4}-[0-9]{2}-[0-9]{2}(?!\d)")
 LEGACY_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -19,7 +19,7 @@ from loquent.models.engine import Engine
 from loquent.models.format.names import Format, of_model
 from loquent.models.tokens.batch import TokenBatch
 from loquent.models.values.networks import TokenValues
-from loquent.pretrained import LanguageModel, lora, pairs
+from loquent.pretrained import LanguageModel, encoder_decoders, lora
 from loquent.pretrained.output import trunk, width
 
 CRITICS = ("network", "head", "none")
@@ -164,7 +164,7 @@ class Actor(nn.Module):
         """
         for network in (self.policy, self.critic and self.critic.trunk, self.reference):
             if network is not None:
-                pairs.freeze_encoder(network)
+                encoder_decoders.freeze_encoder(network)
 
     def forward(
         self, batch: TokenBatch, want_values: bool = True, wanted: Bool[Tensor, "B T"] | None = None
@@ -212,7 +212,7 @@ class Actor(nn.Module):
             trunks["critic"] = self.critic.trunk
         if self.reference is not None:
             trunks["reference"] = trunk(self.reference)
-        return {name: pairs.reader(network) for name, network in trunks.items()}
+        return {name: encoder_decoders.reader(network) for name, network in trunks.items()}
 
     @property
     def device(self) -> torch.device:
@@ -304,7 +304,11 @@ class Actor(nn.Module):
 
 def _longest(module: Any) -> int:
     """The most tokens of a row, or of the shorter side of an encoder-decoder."""
-    return min(pairs.limits(module)) if pairs.is_pair(module) else pretrained.context(module)
+    return (
+        min(encoder_decoders.limits(module))
+        if encoder_decoders.is_pair(module)
+        else pretrained.context(module)
+    )
 
 
 def _reference(language: LanguageModel, reference: str | LanguageModel) -> nn.Module | None:

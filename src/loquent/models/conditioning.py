@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from loquent import pretrained
-from loquent.pretrained import exact, pairs
+from loquent.pretrained import encoder_decoders, exact
 from loquent.pretrained.output import trunk
 
 
@@ -43,7 +43,7 @@ def shift_embeddings(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]
     """
     head = pretrained.head(module)
     inner: Any = trunk(module) if head is None else head.trunk
-    paired = pairs.is_pair(module)
+    paired = encoder_decoders.is_pair(module)
     inner = module.get_decoder() if paired else inner
 
     def add_shift(
@@ -55,7 +55,7 @@ def shift_embeddings(module: Any, shift: Float[Tensor, "B H"]) -> Iterator[None]
         is_first = _is_first(embedded, kwargs)
         of_rows = shift
         if paired and len(shift) > 1:
-            of_rows = shift[pairs.rows_read()]
+            of_rows = shift[encoder_decoders.rows_read()]
         kwargs["inputs_embeds"] = embedded + torch.where(
             is_first[..., None], of_rows[:, None].to(embedded), 0.0
         )

@@ -13,7 +13,7 @@ import torch
 
 from loquent.core.settings import Remark
 from loquent.errors import BadModel, MissingExtra
-from loquent.pretrained import lora, pairs, sizes
+from loquent.pretrained import encoder_decoders, lora, sizes
 from loquent.pretrained.folder import check_tokenizer, from_pretrained
 from loquent.pretrained.pytorch import devices
 
@@ -119,8 +119,8 @@ def load(
     tokenizer = load_tokenizer(path if own else place, revision, advice)
     config = from_pretrained(transformers.AutoConfig, place, revision, "config")
     kind = transformers.AutoModelForCausalLM
-    if pairs.is_pair(SimpleNamespace(config=config)):
-        pairs.check(config, place)
+    if encoder_decoders.is_pair(SimpleNamespace(config=config)):
+        encoder_decoders.check(config, place)
         kind = transformers.AutoModelForSeq2SeqLM
     else:
         begun(tokenizer)
@@ -157,7 +157,7 @@ def context(module: Any) -> int:
     The result is 2**30 if the config has no limit (XLNet has -1), and for an encoder-decoder, whose limits
     are those of its sides.
     """
-    if pairs.is_pair(module):
+    if encoder_decoders.is_pair(module):
         return 1 << 30
     longest = getattr(module.config, "max_position_embeddings", None) or 0
     return longest if longest > 0 else 1 << 30
@@ -168,10 +168,10 @@ def prompt_room(module: Any, new: int) -> int:
 
     Below 1 if the answer takes the whole context.
     """
-    if not pairs.is_pair(module):
+    if not encoder_decoders.is_pair(module):
         return context(module) - new
-    source, target = pairs.limits(module)
-    left = target - new - pairs.MOST_START  # the decoder also reads its start
+    source, target = encoder_decoders.limits(module)
+    left = target - new - encoder_decoders.MOST_START  # the decoder also reads its start
     return source if left >= 0 else left
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from loquent.core.guards import tokenizer_files
 from loquent.errors import BadModel, BadSetting
-from loquent.pretrained import pairs
+from loquent.pretrained import encoder_decoders
 from loquent.pretrained.footprint import products
 from loquent.pretrained.language import LanguageModel, context, plain
 from loquent.pretrained.networks import evaluating, groups, hidden, pad_rows
@@ -53,7 +53,7 @@ def nll(
     start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else close
     windows: list[tuple[int, list[int], int]] = []
     for i, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
-        if pairs.is_pair(module):
+        if encoder_decoders.is_pair(module):
             windows += [(i, *window) for window in _paired_windows(language_model, prompt, text, close, end)]
             continue
         ids, first = _split(tokenizer, prompt, text)
@@ -92,7 +92,7 @@ def strided_loss(
         BadModel: the model is an encoder-decoder.
     """
     tokenizer, module = language_model.tokenizer, language_model.module
-    if pairs.is_pair(module):
+    if encoder_decoders.is_pair(module):
         raise BadModel(
             f"{module.config.model_type} is an encoder-decoder, which has no likelihood of a joined text "
             "without a prompt; use a causal model, or the perplexity of answers after their prompts"
@@ -174,7 +174,9 @@ def _logprobs(module: Any, rows: Sequence[tuple[list[int], int]], pad: int) -> l
     if layer is None:
         states = own_logits(module, ids)[:, :-1][scored]
     else:
-        wanted = real if pairs.is_pair(module) else None  # a decoder has no place for a source's padding
+        wanted = (
+            real if encoder_decoders.is_pair(module) else None
+        )  # a decoder has no place for a source's padding
         states = hidden(module, ids, wanted)[:, :-1][scored]
     step = max(1, CHUNK // module.get_input_embeddings().weight.shape[0])
     parts = []
@@ -190,12 +192,12 @@ def _paired_windows(
 ) -> Iterator[tuple[list[int], int]]:
     """The windows of an encoder-decoder: each has the whole source, and a part of the decoder's ids."""
     module, tokenizer = language_model.module, language_model.tokenizer
-    before, after = pairs.around(tokenizer)
-    longest, widest = pairs.limits(module)
+    before, after = encoder_decoders.around(tokenizer)
+    longest, widest = encoder_decoders.limits(module)
     after = after or (close,)
     room = longest - len(before) - len(after)
-    source = pairs.source_ids([*before, *plain_ids(tokenizer, prompt)[-room:], *after])
-    start = pairs.start_ids(module, tokenizer)
+    source = encoder_decoders.source_ids([*before, *plain_ids(tokenizer, prompt)[-room:], *after])
+    start = encoder_decoders.start_ids(module, tokenizer)
     row = [*start, *plain_ids(tokenizer, text), *([close] if end else [])]
     for ids, first in _windows(row, len(start), widest):
         yield [*source, *ids], len(source) + first

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loquent.pretrained import pairs
+from loquent.pretrained import encoder_decoders
 from loquent.pretrained.forward import hidden_where, pass_of
 from loquent.pretrained.pytorch.torch_private import is_dropout
 
@@ -46,7 +46,7 @@ def _dropout_rates(part: nn.Module) -> list[float]:
 def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     """The last hidden states [B, T, D] of right-padded rows of ids, for a language model or its trunk.
 
-    One forward pass. The hidden states of an encoder-decoder are its decoder's (`pairs.hidden`). The padding
+    One forward pass. The hidden states of an encoder-decoder are its decoder's (`encoder_decoders.hidden`). The padding
     follows all real positions, so in a causal model it does not affect them. So the mask is all ones, and the
     model counts the positions itself.
 
@@ -55,8 +55,8 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
             undefined.
     """
     inner = module.base_model
-    if pairs.is_pair(inner):
-        return pairs.hidden(inner, tokens, wanted)
+    if encoder_decoders.is_pair(inner):
+        return encoder_decoders.hidden(inner, tokens, wanted)
     own = pass_of(inner)
     if own is not None:
         return own.last_hidden(inner, tokens) if wanted is None else hidden_where(own, inner, tokens, wanted)
@@ -76,13 +76,13 @@ def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
 
 def logits(module: Any, tokens: Tensor) -> Tensor:
     """The logits [B, T, V] of right-padded rows of ids by the model's own forward pass."""
-    if not pairs.is_pair(module):
+    if not encoder_decoders.is_pair(module):
         output = module(input_ids=tokens, attention_mask=torch.ones_like(tokens), use_cache=False).logits
         return output  # type: ignore[no-any-return]  # transformers has no types
-    parts = pairs.split(tokens)
-    memory, real = pairs.encode_sources(module, parts.source, parts.real)
+    parts = encoder_decoders.split(tokens)
+    memory, real = encoder_decoders.encode_sources(module, parts.source, parts.real)
     output = module(
-        encoder_outputs=pairs.encoder_output(memory),
+        encoder_outputs=encoder_decoders.encoder_output(memory),
         attention_mask=real.long(),
         decoder_input_ids=parts.target,
         decoder_attention_mask=torch.ones_like(parts.target),

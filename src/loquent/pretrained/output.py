@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from loquent.pretrained.pairs import is_pair
+from loquent.pretrained.encoder_decoders import is_pair
 from loquent.pretrained.pytorch.torch_private import children, is_changed
 from loquent.pretrained.recorder import Place, Recorder, Step, Unrecognised, flat, run, same
 from loquent.pretrained.stand_in import DecoderStandIn, StandIn, forward

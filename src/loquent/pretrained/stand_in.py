@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from loquent.pretrained.pairs import encoder_output
+from loquent.pretrained.encoder_decoders import encoder_output
 from loquent.pretrained.pytorch.torch_private import is_changed, with_child
 from loquent.pretrained.recorder import Unrecognised
 

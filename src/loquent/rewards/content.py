@@ -12,7 +12,7 @@ from loquent.core.task import Row
 from loquent.errors import BadSetting
 from loquent.metrics.captions import concepts
 from loquent.metrics.diversity.repetition import copied_share
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import without_punctuation, words
 
 

@@ -11,7 +11,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.diversity.repetition import repeated_share
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import without_punctuation, words
 
 

@@ -15,8 +15,8 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.captions import concepts
 from loquent.metrics.lexical.meteor import meteor
-from loquent.metrics.pairs import with_means
 from loquent.metrics.semantic.semantic import ClassifierOptions, classifier
+from loquent.metrics.shared_parts import with_means
 
 NAME = "concept_preference"
 

@@ -19,8 +19,8 @@ from loquent.data import outcomes
 from loquent.data.groups import Groups
 from loquent.data.pools import evaluation_seed, held_out
 from loquent.files import final_evaluation
-from loquent.metrics.pairs import with_means
 from loquent.metrics.scoring import finite
+from loquent.metrics.shared_parts import with_means
 from loquent.rewards import compose
 from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe

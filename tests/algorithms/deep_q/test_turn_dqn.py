@@ -17,7 +17,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.models.turns.values import Values
+from loquent.models.turns.action_values import Values
 from loquent.pretrained.learning.noisy import Noise, stir
 from loquent.pretrained.learning.turn_network import Head, Store, TurnNetwork
 from loquent.training import recipes

@@ -10,7 +10,7 @@ from helpers.algorithms.letters import actor, gradients, scored
 from loquent.algorithms.policy_gradient import grpo, rloo
 from loquent.algorithms.policy_gradient.episode_groups import episodes_of
 from loquent.algorithms.policy_gradient.grpo import GRPO
-from loquent.algorithms.shared import groups, losses
+from loquent.algorithms.shared import comparison, losses
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.one_pass import Scores
 
@@ -43,24 +43,24 @@ def test_trl_has_the_same_advantages_loss_and_gradient(name, monkeypatch):
 def test_advantages_by_hand():
     returns = torch.tensor([1.0, 2.0, 6.0, 5.0, 7.0])
     # means 3 and 6; others' means 4, 3.5, 1.5, 7, 5
-    assert groups.relative(returns, GROUP, "none").tolist() == [-2.0, -1.0, 3.0, -1.0, 1.0]
-    assert groups.leave_one_out(returns, GROUP).tolist() == [-3.0, -1.5, 4.5, -2.0, 2.0]
+    assert comparison.relative(returns, GROUP, "none").tolist() == [-2.0, -1.0, 3.0, -1.0, 1.0]
+    assert comparison.leave_one_out(returns, GROUP).tolist() == [-3.0, -1.5, 4.5, -2.0, 2.0]
     # deviations: √((4 + 1 + 9) / 2) and √2
-    scaled = groups.relative(returns, GROUP, "group")
+    scaled = comparison.relative(returns, GROUP, "group")
     assert scaled[2].item() == pytest.approx(3 / (7**0.5 + 1e-4), rel=1e-6)
     assert scaled[4].item() == pytest.approx(1 / (2**0.5 + 1e-4), rel=1e-6)
-    whole = groups.relative(returns, GROUP, "batch")
+    whole = comparison.relative(returns, GROUP, "batch")
     assert whole[2].item() == pytest.approx(3 / (float(returns.std()) + 1e-4), rel=1e-6)
     shuffled = torch.tensor([3, 0, 4, 2, 1])
-    again = groups.relative(returns[shuffled], GROUP[shuffled], "group")
+    again = comparison.relative(returns[shuffled], GROUP[shuffled], "group")
     assert torch.allclose(again, scaled[shuffled])
 
 
 def test_an_answer_without_others_has_no_advantage():
     returns, group = torch.tensor([4.0, 1.0, 3.0]), torch.tensor([0, 1, 1])
-    assert groups.leave_one_out(returns, group).tolist() == [0.0, -2.0, 2.0]
-    assert groups.relative(returns, group, "group")[0].item() == 0.0
-    assert groups.returns_differ(returns, group).tolist() == [False, True, True]
+    assert comparison.leave_one_out(returns, group).tolist() == [0.0, -2.0, 2.0]
+    assert comparison.relative(returns, group, "group")[0].item() == 0.0
+    assert comparison.returns_differ(returns, group).tolist() == [False, True, True]
 
 
 def test_the_upper_bound_is_its_own():

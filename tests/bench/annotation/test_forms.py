@@ -3,7 +3,7 @@
 import pytest
 
 import loquent
-from loquent.bench.annotation.forms import Choice, Labels, Tags, form_of
+from loquent.bench.annotation.sheets import Choice, Labels, Tags, form_of
 from loquent.errors import BadRow, BadSetting
 
 

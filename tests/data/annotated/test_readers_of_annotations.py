@@ -10,7 +10,7 @@ import pytest
 
 from loquent import check, play
 from loquent.adapters.gymnasium import Environment
-from loquent.bench.annotation.forms import form_of
+from loquent.bench.annotation.sheets import form_of
 from loquent.core.settings import Remark
 from loquent.data.annotated.conll import conll
 from loquent.errors import BadRow, BadSetting, UnknownName

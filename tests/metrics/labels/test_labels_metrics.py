@@ -21,8 +21,8 @@ from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.labels.answers import Accuracy, choice
+from loquent.metrics.labels.label_texts import label_set, tags
 from loquent.metrics.labels.sets import HammingLoss, LabelSets
-from loquent.metrics.labels.texts import label_set, tags
 from loquent.metrics.labels.tokens import SpanF1, TokenLabels
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "seqeval.json").read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from helpers.models.small_models import END, batch_of, drawn, gpt2, prompts_of
 from loquent.errors import BadModel
 from loquent.models.score.tokens import action_scores
 from loquent.models.tokens.trie import Trie
-from loquent.pretrained.pairs import sides
+from loquent.pretrained.encoder_decoders import sides
 
 IN_CI = [
     *((kind, "eager", "float64") for kind in ("bloom", "mpt", "gemma", "gemma2")),

@@ -15,7 +15,7 @@ from loquent.core.values import Record
 from loquent.errors import BadModel
 from loquent.models.format.names import Fit, Pair, Plain
 from loquent.models.tokens.batch import token_batch
-from loquent.pretrained.pairs import sides
+from loquent.pretrained.encoder_decoders import sides
 
 LETTERS = "abcdefgh"
 

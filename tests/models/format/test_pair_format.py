@@ -14,7 +14,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.format.names import Pair, of_model
 from loquent.models.tokens.batch import positions, token_batch
 from loquent.pretrained import LanguageModel, build, nll, prompt_room, strided_loss
-from loquent.pretrained.pairs import sides
+from loquent.pretrained.encoder_decoders import sides
 
 START = 3
 TOKENIZERS = pytest.mark.parametrize("tokenizer", [sentence_piece, byte_level])

@@ -29,7 +29,7 @@ from loquent.algorithms.policy_gradient.episode_groups import (
 )
 from loquent.algorithms.policy_gradient.on_policy import START, of
 from loquent.algorithms.presets import PRESETS
-from loquent.algorithms.shared import groups, kl, losses
+from loquent.algorithms.shared import comparison, kl, losses
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
 from loquent.core.values import Record
@@ -124,14 +124,14 @@ class GRPO(ComparedAnswers):
 
     def advantages(self, returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Float[Tensor, " E"]:
         """Â_i of 2402.03300 sec. 4.1.2."""
-        return groups.relative(returns, group, self.config.deviation)
+        return comparison.relative(returns, group, self.config.deviation)
 
     def episodes_to_learn(self, batch: TokenBatch, episodes: Episodes) -> Int64[Tensor, " L"]:
         """The episodes whose row has different returns; all without `drop_equal`."""
         if not self.config.drop_equal:
             return super().episodes_to_learn(batch, episodes)
         rewards = episodes.sums(torch.where(batch.is_action, batch.reward, 0.0))
-        return groups.returns_differ(rewards, episodes.group).nonzero().flatten()
+        return comparison.returns_differ(rewards, episodes.group).nonzero().flatten()
 
     def divisor(self, minibatch: TokenBatch) -> float:
         """The answers G, the tokens, or the answers x `max_new_tokens`."""

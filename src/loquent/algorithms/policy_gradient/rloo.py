@@ -19,7 +19,7 @@ from loquent.algorithms import logged_keys
 from loquent.algorithms.policy_gradient.episode_groups import ComparedAnswers, ComparedConfig, episodes_of
 from loquent.algorithms.policy_gradient.on_policy import of
 from loquent.algorithms.presets import PRESETS
-from loquent.algorithms.shared import groups, kl, losses
+from loquent.algorithms.shared import comparison, kl, losses
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.models.actor import Actor
@@ -58,10 +58,10 @@ class RLOO(ComparedAnswers):
 
     def advantages(self, returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Float[Tensor, " E"]:
         """R_i less the mean of the others (2402.14740 sec. 3)."""
-        advantage = groups.leave_one_out(returns, group)
+        advantage = comparison.leave_one_out(returns, group)
         if not self.config.normalize_advantages or len(advantage) < 2:
             return advantage
-        return (advantage - advantage.mean()) / (advantage.std() + groups.EPSILON)
+        return (advantage - advantage.mean()) / (advantage.std() + comparison.EPSILON)
 
     def divisor(self, minibatch: TokenBatch) -> float:
         """The answers."""

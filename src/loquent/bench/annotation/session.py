@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.annotation.forms import Annotation, form_of
 from loquent.bench.annotation.session_files import SessionFiles
+from loquent.bench.annotation.sheets import Annotation, form_of
 from loquent.core import log_keys
 from loquent.core.algorithm import Playing
 from loquent.core.guards import json_files

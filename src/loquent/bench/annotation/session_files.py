@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.annotation.forms import Annotation, Form
+from loquent.bench.annotation.sheets import Annotation, Form
 from loquent.core import schema
 from loquent.core.guards import json_files
 from loquent.core.settings import setting

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loquent.bench.annotation.forms import Annotation
+from loquent.bench.annotation.sheets import Annotation
 from loquent.cli.commands.printing import print_scores
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
 from loquent.core.guards.terminal import read_line
@@ -110,7 +110,7 @@ def _session(options: Options, session: Session, annotations: Mapping[str, Annot
 
 def _samples(options: Options, recipe: recipes.Recipe) -> tuple[list[Row], dict[str, Annotation]]:
     """The samples without their annotations, and the annotations of those that have one, by id."""
-    from loquent.bench.annotation.forms import form_of
+    from loquent.bench.annotation.sheets import form_of
     from loquent.training.start import make_task
 
     task = make_task(recipe)

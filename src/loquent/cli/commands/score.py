@@ -17,7 +17,7 @@ from loquent.core import registry
 from loquent.core.guards.terminal import line
 from loquent.core.metric import Context, Metric, Samples
 from loquent.core.values import Record, plain
-from loquent.data import pairs
+from loquent.data.predictions import read
 from loquent.errors import BadSetting, list_names
 from loquent.metrics import scoring
 from loquent.statistics.resampling import EXACT, METHODS, RARE, WILSON, Bounds, Resampling
@@ -89,7 +89,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         raise FileNotFoundError(errno.ENOENT, "", str(out))
     built = (build_metrics(Record({name: Record(options)}), Context()) for name, options in settings.items())
     metrics = {name: metric for name, [metric] in zip(settings, built, strict=True)}
-    texts = pairs.read(predictions, references)
+    texts = read(predictions, references)
     with tqdm(
         total=scoring.work(len(metrics), resampling),
         desc="scoring",

@@ -34,7 +34,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.captions.ngram_weights import Entries, Integers, clipped_cosines, entries, samples_with
 from loquent.metrics.diversity.diversity import ngrams
-from loquent.metrics.pairs import treebank, with_means
+from loquent.metrics.shared_parts import treebank, with_means
 
 # a full stop inside a text; the Treebank rules split off only the last full stop
 STOP = re.compile(r"\b([a-z]{2,})\.(?=\s)")

@@ -16,7 +16,7 @@ from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.captions.inflections import forms
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 WORD = re.compile(r"[^\W_]+")
 BETWEEN = re.compile(r"[\s,;#|]+")

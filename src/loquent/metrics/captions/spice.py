@@ -22,7 +22,7 @@ from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 JAR = "spice-1.0.jar"
 LIBRARIES = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")

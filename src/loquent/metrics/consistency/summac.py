@@ -21,7 +21,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.consistency.convolution import BINS, Convolution, read_weights
 from loquent.metrics.consistency.inference import ConsistencyOptions, Image, Inference, documents
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {"max": np.max, "mean": np.mean, "min": np.min}
 

@@ -10,7 +10,7 @@ from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.diversity.diversity import ngrams
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import words
 
 

@@ -27,7 +27,7 @@ from loquent.core.options import takes
 from loquent.core.values import Record
 from loquent.metrics.diversity.diversity import ngrams
 from loquent.metrics.diversity.repetition import copied_share, repeated_share
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import bag_f1, without_punctuation, words
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.task import Row
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 AROUND = " \t\r\n().:"  # characters that may surround an id
 

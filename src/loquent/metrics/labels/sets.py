@@ -14,8 +14,8 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.labels import set_scores
-from loquent.metrics.labels.texts import Labels, label_set, row_labels
-from loquent.metrics.pairs import with_means
+from loquent.metrics.labels.label_texts import Labels, label_set, row_labels
+from loquent.metrics.shared_parts import with_means
 
 Pair = tuple[Labels, Labels]  # gold labels, predicted labels
 PER_TEXT = ("", "/jaccard", "/ndcg", "/exact")

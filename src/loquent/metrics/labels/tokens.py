@@ -18,8 +18,8 @@ from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.labels import span_scores
-from loquent.metrics.labels.texts import Labels, pad_labels, row_labels, tags
-from loquent.metrics.pairs import Tally
+from loquent.metrics.labels.label_texts import Labels, pad_labels, row_labels, tags
+from loquent.metrics.shared_parts import Tally
 
 Pair = tuple[Labels, Labels]  # gold and predicted labels, of equal length
 AVERAGES = ("macro", "weighted")

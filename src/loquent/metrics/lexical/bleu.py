@@ -27,7 +27,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import MissingExtra
 from loquent.metrics.diversity.diversity import ngrams
-from loquent.metrics.pairs import Tally, Words, score_samples
+from loquent.metrics.shared_parts import Tally, Words, score_samples
 
 ORDERS = (1, 2, 3, 4)
 CACHED_TEXTS = 256  # enough for the references of one prompt; more would slow down garbage collection

@@ -24,7 +24,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.lexical import wordnet
-from loquent.metrics.pairs import references_as_text, score_samples, stemmer, treebank, with_means
+from loquent.metrics.shared_parts import references_as_text, score_samples, stemmer, treebank, with_means
 
 Synonyms = Callable[[str], frozenset[str]]
 Alignment = list[tuple[int, int]]  # (place in the prediction, place in the reference)

@@ -23,7 +23,7 @@ from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.lexical.subsequences import lcs_length, union_hits
-from loquent.metrics.pairs import Words, references_as_text, score_samples, stemmer, with_means
+from loquent.metrics.shared_parts import Words, references_as_text, score_samples, stemmer, with_means
 from loquent.metrics.text import f1_from_counts, shared_count
 
 NAMES = ("rouge1", "rouge2", "rougeL", "rougeLsum")

@@ -25,7 +25,7 @@ from loquent.core.settings import setting
 from loquent.metrics.lexical.rouge import UNSTEMMED
 from loquent.metrics.lexical.subsequences import union_hits
 from loquent.metrics.lexical.wordnet import exceptions
-from loquent.metrics.pairs import Words, score_samples, stemmer, with_means
+from loquent.metrics.shared_parts import Words, score_samples, stemmer, with_means
 
 OTHER = re.compile("[^a-z0-9]")
 # the Treebank rules that still apply without punctuation; "cannot" is not split

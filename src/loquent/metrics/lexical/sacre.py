@@ -22,7 +22,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_characters, count_edits, count_words
 from loquent.metrics.lexical.sacre_private import score_of
-from loquent.metrics.pairs import Tally, score_samples
+from loquent.metrics.shared_parts import Tally, score_samples
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from functools import cache, partial
 
 from loquent.core.metric import Context, Measured, OneKey, Samples, Share
 from loquent.core.options import takes
-from loquent.metrics.pairs import score_samples, with_means
+from loquent.metrics.shared_parts import score_samples, with_means
 from loquent.metrics.text import bag_f1
 
 ARTICLE = re.compile(r"\b(a|an|the)\b")

@@ -22,7 +22,7 @@ from loquent.core.settings import setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting
 from loquent.metrics.networks import ModelOptions
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 # the layer that agrees best with human scores on WMT16, from the table of the reference implementation
 LAYERS = {

@@ -18,7 +18,7 @@ from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadModel, BadRow
 from loquent.metrics.networks import ModelOptions
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 
 
 @dataclass(frozen=True, kw_only=True)

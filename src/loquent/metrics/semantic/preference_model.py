@@ -19,7 +19,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadModel, BadSetting
 from loquent.metrics.judges.reward_models.note import ADVICE, GOOD_BAD, LABELS, Note, check_files, read_note
 from loquent.metrics.networks import ModelOptions
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import judged_texts
 
 

@@ -13,8 +13,8 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadModel
 from loquent.metrics.networks import ModelOptions
-from loquent.metrics.pairs import with_means
 from loquent.metrics.semantic.preference_model import check_form
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import judged_texts
 
 OVER: dict[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": fmean}

@@ -18,8 +18,8 @@ from loquent.core.metric import Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.pairs import with_means
 from loquent.metrics.sentiment.opinion_words import NEGATIVE, NEGATORS, POSITIVE
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import is_punctuation, judged_texts, words
 
 REACH = 3  # the number of words after a negation whose sign it inverts

@@ -17,8 +17,8 @@ from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import BadSetting
-from loquent.metrics.pairs import with_means
 from loquent.metrics.sentiment import classifiers
+from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import judged_texts
 
 

@@ -19,7 +19,7 @@ from loquent.core.task import Row
 from loquent.errors import MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_words
 from loquent.metrics.lexical.sacre_private import score_of
-from loquent.metrics.pairs import Tally
+from loquent.metrics.shared_parts import Tally
 from loquent.metrics.tables import words
 from loquent.metrics.tables.rows import overlap
 

@@ -17,7 +17,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from loquent.models.caches.cache import Slab
 from loquent.models.caches.last import Gives, Last
 from loquent.models.caches.prompts import PREFILL
-from loquent.pretrained import head, pad_rows, pairs
+from loquent.pretrained import encoder_decoders, head, pad_rows
 
 
 class Cohort:
@@ -31,7 +31,7 @@ class Cohort:
     def __init__(self, module: Any, rows: Tensor, sources: list[list[int]], pad: int) -> None:
         self.module, self.rows = module, rows
         ids, real = pad_rows(sources, pad, module.device)
-        self.memory, self.real = pairs.encode_sources(module, ids, real, PREFILL)
+        self.memory, self.real = encoder_decoders.encode_sources(module, ids, real, PREFILL)
         self.cache = EncoderDecoderCache(*(DynamicCache(config=module.config) for _ in range(2)))
         self.slabs = [self.slab() for _ in self.cache.self_attention_cache.layers]
         self.cache.self_attention_cache.layers = [*self.slabs]
@@ -89,7 +89,7 @@ class Paired:
 
     def join(self, prompts: Sequence[Sequence[int]]) -> Last:
         """Read prompts in cohorts of their own."""
-        split = [pairs.sides(prompt) for prompt in prompts]
+        split = [encoder_decoders.sides(prompt) for prompt in prompts]
         lengths = [len(first) for _, first in split]
         states: Any = None
         for length in sorted(set(lengths)):

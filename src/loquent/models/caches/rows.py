@@ -19,9 +19,9 @@ from loquent.models.caches.encoder_decoder import Paired
 from loquent.models.caches.last import Gives
 from loquent.models.caches.slots import Slots
 from loquent.pretrained import head
+from loquent.pretrained.encoder_decoders import is_pair, source_ids
 from loquent.pretrained.footprint import type_of_products
 from loquent.pretrained.forward import pass_of
-from loquent.pretrained.pairs import is_pair, source_ids
 
 # the configuration and the types of weights and products with which each model's cache passed the comparison
 _passed: weakref.WeakKeyDictionary[nn.Module, tuple[str, torch.dtype, torch.dtype]] = (

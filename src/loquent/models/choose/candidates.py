@@ -21,7 +21,7 @@ from loquent.models.decode.transfer import engine_for
 from loquent.models.decoding_settings import Decoding
 from loquent.models.engine import Ask, Drawn, draw
 from loquent.models.values.networks import Head
-from loquent.pretrained import evaluating, exact, groups, hidden, pad_rows, pairs, prompt_room
+from loquent.pretrained import encoder_decoders, evaluating, exact, groups, hidden, pad_rows, prompt_room
 from loquent.pretrained.pytorch.torch_private import lerp_
 
 Ids = Sequence[int]
@@ -39,7 +39,9 @@ def mean_states(module: Any, tokens: Int64[Tensor, "B T"]) -> Float[Tensor, "B T
     Those of an encoder-decoder are its decoder's, from its start before the answer on.
     """
     states = hidden(module, tokens).to(exact(module.dtype))
-    return pairs.means(states, tokens) if pairs.is_pair(module) else running_mean(states)
+    return (
+        encoder_decoders.means(states, tokens) if encoder_decoders.is_pair(module) else running_mean(states)
+    )
 
 
 class FeatureValues(nn.Module):
@@ -182,9 +184,9 @@ class Candidates:
             self._store(name, (pair[0].clone(), pair[1].clone()))
 
     def _cut(self, ids: Ids) -> tuple[int, ...]:
-        if not pairs.is_pair(self.module):
+        if not encoder_decoders.is_pair(self.module):
             return tuple(ids[-self.room :])
-        last = pairs.last_pair(ids)
+        last = encoder_decoders.last_pair(ids)
         return tuple(last[max(0, sum(i < 0 for i in last) - self.room) :])
 
     def _drawn(self, states: Mapping[str, Ids]) -> dict[str, tuple[Tensor, Tensor]]:

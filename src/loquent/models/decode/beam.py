@@ -19,7 +19,7 @@ from loquent.models.decode.sampling import NOT_FINITE
 from loquent.models.engine import Drawn
 from loquent.models.score.action_scores import acting_at, padded_answers
 from loquent.models.values.perturb import Perturbation
-from loquent.pretrained.pairs import is_pair, sides
+from loquent.pretrained.encoder_decoders import is_pair, sides
 
 
 def beam_search(request: Request, greedy: Sequence[Drawn] | None = None) -> list[Drawn]:

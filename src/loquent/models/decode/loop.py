@@ -26,8 +26,8 @@ from loquent.models.engine import Drawn, Nucleus
 from loquent.models.tokens.support import Trie, filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation
 from loquent.pretrained import context, evaluating
+from loquent.pretrained.encoder_decoders import is_pair, limits, sides
 from loquent.pretrained.footprint import products
-from loquent.pretrained.pairs import is_pair, limits, sides
 
 __all__ = ["Decoding", "decode"]
 

@@ -22,7 +22,7 @@ from loquent.models.decoding_settings import Decoding
 from loquent.models.tokens.support import filter_top_k, filter_top_p
 from loquent.models.values.perturb import Perturbation, perturbed_logprob
 from loquent.pretrained import context, evaluating
-from loquent.pretrained.pairs import source_ids
+from loquent.pretrained.encoder_decoders import source_ids
 
 
 class AllowedLogits:

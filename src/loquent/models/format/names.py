@@ -15,8 +15,8 @@ from loquent.models.format.chat import Chat
 from loquent.models.format.ilql import Ilql
 from loquent.models.format.pair import Pair
 from loquent.models.format.plain import Plain
+from loquent.pretrained.encoder_decoders import is_pair, limits, start_ids
 from loquent.pretrained.language import end_ids
-from loquent.pretrained.pairs import is_pair, limits, start_ids
 
 AUTO, CHAT, PLAIN, ILQL = "auto", "chat", "plain", "ilql"
 NAMES = (CHAT, PLAIN, ILQL)

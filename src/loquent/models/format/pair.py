@@ -9,7 +9,7 @@ from loquent.core.episode import Turn
 from loquent.models.format.base import Piece, Written
 from loquent.models.format.encoder import Ids
 from loquent.models.format.plain import Plain
-from loquent.pretrained.pairs import around, source_ids
+from loquent.pretrained.encoder_decoders import around, source_ids
 
 
 class Pair(Plain):

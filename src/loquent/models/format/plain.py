@@ -9,7 +9,7 @@ from loquent.core.episode import Turn
 from loquent.errors import BadModel
 from loquent.models.format.base import TURNS, Format, Head, Pen, distinct_markers, literal
 from loquent.models.format.encoder import Encoder, Ids
-from loquent.pretrained.pairs import around
+from loquent.pretrained.encoder_decoders import around
 
 
 class Plain(Format):

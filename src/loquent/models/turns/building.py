@@ -5,9 +5,9 @@ from __future__ import annotations
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadSetting
+from loquent.models.turns.action_values import ValueActor
 from loquent.models.turns.actor import TurnActor
 from loquent.models.turns.settings import NetworkSettings, PolicySettings
-from loquent.models.turns.values import ValueActor
 from loquent.pretrained.learning.turn_network import Head, TurnNetwork
 from loquent.pretrained.pytorch import devices
 

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
+from loquent.models.turns.attention import Rows
 from loquent.models.turns.inputs import Inputs
 from loquent.models.turns.pictures import Patches, Picture
-from loquent.models.turns.rows import Rows
 from loquent.models.turns.vilt import Vilt
 
 

@@ -22,7 +22,7 @@ from loquent.core.task import Observation
 from loquent.core.values import digest
 from loquent.data import content
 from loquent.errors import BadSetting, BrokenAgent
-from loquent.metrics.pairs import with_means
+from loquent.metrics.shared_parts import with_means
 from loquent.rewards.judge import questions
 from loquent.rewards.judge.options import AUTO, NONE, SCALE, JudgeOptions
 from loquent.rewards.judge.replies import Replies

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loquent.data import pairs
+from loquent.data import predictions
 from loquent.errors import BadRow
 
 
@@ -26,7 +26,7 @@ def write(tmp_path):
 def test_json_lines_by_hand(write):
     said = write("p.jsonl", [{"text": "a", "prompt": "q", "id": 7}, {"text": ""}])
     right = write("r.jsonl", [{"references": ["a", "b"], "table": [["x"]], "id": "7"}, {"references": []}])
-    found = pairs.read(said, [right])
+    found = predictions.read(said, [right])
     assert found.predictions == ("a", "")
     assert found.references == (("a", "b"), ())
     assert found.prompts == ("q", "")
@@ -37,7 +37,7 @@ def test_json_lines_by_hand(write):
 
 
 def test_text_files_each_add_references_and_an_empty_line_adds_none(write):
-    found = pairs.read(
+    found = predictions.read(
         write("p.txt", "one\n\nthree\r\n"), [write("r1.en", "1\n2\n\n"), write("r2.en", "eins\n\n\n")]
     )
     assert found.predictions == ("one", "", "three")
@@ -46,14 +46,14 @@ def test_text_files_each_add_references_and_an_empty_line_adds_none(write):
 
 def test_forms_may_differ_and_be_compressed(write):
     said = write("p.jsonl.gz", gzip.compress(b'{"text": "a", "references": ["r", "s"]}\n'))
-    assert pairs.read(said).references == (("r", "s"),)
+    assert predictions.read(said).references == (("r", "s"),)
     right = write("r.jsonl", [{"references": ["s"]}])
-    assert pairs.read(write("p.txt", "a"), [write("r.txt", "r"), right]).references == (("r", "s"),)
-    assert pairs.read(said, [write("r.txt", "r"), right]).references == (
+    assert predictions.read(write("p.txt", "a"), [write("r.txt", "r"), right]).references == (("r", "s"),)
+    assert predictions.read(said, [write("r.txt", "r"), right]).references == (
         ("r", "s"),
     )  # the same again is no contradiction
     with pytest.raises(BadRow, match=r"p\.jsonl\.gz:1: `references` differ from those of .*r\.jsonl:1"):
-        pairs.read(said, [right])
+        predictions.read(said, [right])
 
 
 @pytest.mark.parametrize(
@@ -107,33 +107,33 @@ def test_forms_may_differ_and_be_compressed(write):
 )
 def test_a_bad_file_is_named_with_its_line(write, name, content, says):
     with pytest.raises(BadRow, match=says):
-        pairs.read(write(name, content))
+        predictions.read(write(name, content))
 
 
 def test_what_is_no_file_is_named(tmp_path, write):
     with pytest.raises(BadRow, match=r"nowhere\.txt: there is no such file"):
-        pairs.read(tmp_path / "nowhere.txt")
+        predictions.read(tmp_path / "nowhere.txt")
     with pytest.raises(BadRow, match="this is a folder"):
-        pairs.read(write("p.txt", "a"), [tmp_path])
+        predictions.read(write("p.txt", "a"), [tmp_path])
 
 
 def test_references_that_do_not_fit_are_named(write):
     said = write("p.jsonl", [{"text": "a", "prompt": "x"}, {"text": "b"}])
     with pytest.raises(BadRow, match=r"r\.txt:1: the file ends after 1 samples, and .*p\.jsonl holds 2"):
-        pairs.read(said, [write("r.txt", "a\n")])
+        predictions.read(said, [write("r.txt", "a\n")])
     with pytest.raises(
         BadRow,
         match=r"p\.jsonl:2: the file ends after 2 samples, and .*r\.txt holds 3 \(its last line is empty\)",
     ):
-        pairs.read(said, [write("r.txt", "a\nb\n\n")])
+        predictions.read(said, [write("r.txt", "a\nb\n\n")])
     with pytest.raises(
         BadRow,
         match=r"r\.jsonl:1: the field `references` is missing; it must hold a list of texts; fields here: "
         r"text",
     ):
-        pairs.read(said, [write("r.jsonl", [{"text": "a"}] * 2)])
+        predictions.read(said, [write("r.jsonl", [{"text": "a"}] * 2)])
     with pytest.raises(BadRow, match=r"r\.jsonl:1: `prompt` is 'y', and 'x' in .*p\.jsonl:1"):
-        pairs.read(said, [write("r.jsonl", [{"references": [], "prompt": "y"}, {"references": []}])])
+        predictions.read(said, [write("r.jsonl", [{"references": [], "prompt": "y"}, {"references": []}])])
 
 
 JSON = st.recursive(
@@ -157,7 +157,7 @@ def test_no_file_raises_anything_else(write, said, right):
     for name in ("p.jsonl", "p.txt"):
         for other in ("r.jsonl", "r.txt"):
             try:
-                found = pairs.read(write(name, said), [write(other, right)])
+                found = predictions.read(write(name, said), [write(other, right)])
             except BadRow as error:
                 blamed = str(error).split(": ")[0].rpartition("/")[2].split(":")[0]
             else:
