@@ -18,7 +18,9 @@ from run import BENCHMARKS
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs" / "speed.md", ROOT / "docs" / "results" / "speed.jsonl"
 MODELS = ["models/decode", "models/caches", "models/tokens", "pretrained/forward", "pretrained/footprint"]
-MODELS += [f"pretrained/{name}.py" for name in ("networks", "output", "recorder", "stand_in", "pairs")]
+MODELS += [
+    f"pretrained/{name}.py" for name in ("networks", "output", "recorder", "stand_in", "encoder_decoders")
+]
 LEARNING = [*MODELS, "models/score", "models/actor.py", "models/values/chunks.py", "algorithms/shared"]
 LEARNING += ["agents/language_model.py", "core/rollout"]
 STEPS = ["core/task.py", "core/live.py", "adapters"]

@@ -46,9 +46,9 @@ def _dropout_rates(part: nn.Module) -> list[float]:
 def hidden(module: Any, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
     """The last hidden states [B, T, D] of right-padded rows of ids, for a language model or its trunk.
 
-    One forward pass. The hidden states of an encoder-decoder are its decoder's (`encoder_decoders.hidden`). The padding
-    follows all real positions, so in a causal model it does not affect them. So the mask is all ones, and the
-    model counts the positions itself.
+    One forward pass. The hidden states of an encoder-decoder are its decoder's (`encoder_decoders.hidden`).
+    The padding follows all real positions, so in a causal model it does not affect them. So the mask is all
+    ones, and the model counts the positions itself.
 
     Args:
         wanted: the positions that are read, bool[B, T]; all by default. The states at other positions are
