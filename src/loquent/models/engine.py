@@ -81,8 +81,8 @@ class Ask:
     """A request for one answer.
 
     Args:
-        ids: the prompt, at least one id; of an encoder-decoder both sides, which `pretrained.encoder_decoders.sides`
-            splits.
+        ids: the prompt, at least one id; of an encoder-decoder both sides, which
+            `pretrained.encoder_decoders.sides` splits.
         key: the random stream of the answer, for engines with exact keys.
         decoding: how the answer is drawn, and its most tokens.
         stop: the answer ends as soon as its text contains one of these strings.
