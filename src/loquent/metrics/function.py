@@ -204,7 +204,7 @@ def _ends(given: Any, key: str) -> Range:
     ends = tuple(given) if isinstance(given, Sequence) else ()
     if len(ends) != 2 or not all(isinstance(end, int | float) for end in ends) or not ends[0] <= ends[1]:
         raise BadSetting(
-            f"the metric {key}: range = {show(given)}; it must be two numbers, the least score first; "
+            f"the metric {key}: range = {given!r:.80}; it must be two numbers, the least score first; "
             "math.inf leaves an end open"
         )
     return ends

@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from loquent.core.episode import Turn
+from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.core.values import Record, map_texts, plain
 from loquent.data.tables.forms import tools_of
@@ -248,10 +249,12 @@ class Chat(Format):
         return in_parts(message) if self.parts else message
 
     def _rendered(self, messages: tuple[tuple[str, str, str], ...], tools: str) -> str:
-        conversation = [{**json.loads(more), "role": role, "content": text} for role, text, more in messages]
+        conversation = [
+            {**json_files.loads(more), "role": role, "content": text} for role, text, more in messages
+        ]
         if self.parts:
             conversation = list(map(in_parts, conversation))
-        known = json.loads(tools)
+        known = json_files.loads(tools)
         text = self._render(conversation, known)
         if isinstance(text, TemplateRefuses):
             raise text
