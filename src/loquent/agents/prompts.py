@@ -87,7 +87,7 @@ def clean(text: str) -> str:
 
 
 def _lines(before: Turn | None, turn: Turn, seat: str) -> list[tuple[bool, str]]:
-    """The texts of a turn, each with whether an assistant said it."""
+    """The texts of a turn, each with whether it is an assistant's."""
     if turn.messages:
         tools = [(False, clean(as_text(turn.messages).partition("\n")[0]))] if tools_of(turn.messages) else []
         return [*tools, *((one[0] == "assistant", clean(content_of(one))) for one in turn.messages)]

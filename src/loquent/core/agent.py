@@ -300,7 +300,7 @@ def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
         BadSetting, UnknownName: the task names an agent that does not exist or cannot be made.
 
     Warns:
-        Remark: an agent sends what is said to another machine.
+        Remark: an agent sends the texts of episodes to another machine.
     """
     kept = task.partners if task.failure_text is not None else {}
     for seat, chosen in task.seats.items():
@@ -308,7 +308,7 @@ def own_agents(task: Task, filled: Collection[str]) -> dict[str, Agent]:
             agent = make(chosen, task, place=f"task.{seat}")
             if task.failure_text is not None:
                 if isinstance(agent, Attempting) and agent.receiver:
-                    line = f"task.{seat} sends what is said in episodes to {agent.receiver}"
+                    line = f"task.{seat} sends the texts of episodes to {agent.receiver}"
                     warnings.warn(line, Remark, stacklevel=2)
                 agent = Partner(agent, task.failure_text)
             kept[seat] = agent

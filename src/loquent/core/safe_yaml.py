@@ -126,7 +126,7 @@ def parse(text: str, file: str, *, numbered: bool = True) -> Node:
         BadSetting: the text is not YAML, has an unknown tag, has a key that is repeated or is not a text, or
             exceeds a bound of this module.
     """
-    return _parse(text, file, numbered).of("")  # a copy: whoever reads a tree takes it apart
+    return _parse(text, file, numbered).of("")  # a copy, since readers take a tree apart
 
 
 @lru_cache(128)

@@ -164,7 +164,7 @@ def test_nothing_that_a_user_s_server_says_ends_a_run(reply, text, ended):
     finally:
         server.close()
     first, *more = (str(one.message) for one in warned)
-    assert first.startswith(f"task.user sends what is said in episodes to {server.url}/chat/completions")
+    assert first.startswith(f"task.user sends the texts of episodes to {server.url}/chat/completions")
     assert [line[:30] for line in more] == ["1 of 1 questions had no answer"] * failed
     assert (found.turns[3].text, found.ended) == (text, ended)
     assert found.unjudged == (("no reply",) if failed else ())

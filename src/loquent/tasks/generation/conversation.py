@@ -107,13 +107,13 @@ def script(fields: Mapping[str, Any], chosen: Conversation) -> Script:
     References end before `stop`, as answers do.
     """
     references = tuple(before_first(text, chosen.stop) for text in fields.get("references", ()))
-    said = fields.get("messages", ())
-    if not said:
+    messages = fields.get("messages", ())
+    if not messages:
         return Script("", (Line(fields["prompt"], (), references),))
-    begin = next((i for i, message in enumerate(said) if message["role"] not in SYSTEM), len(said))
-    instruction = "\n\n".join(message["content"] for message in said[:begin])
+    begin = next((i for i, message in enumerate(messages) if message["role"] not in SYSTEM), len(messages))
+    instruction = "\n\n".join(message["content"] for message in messages[:begin])
     tools = fields.get("tools", ())
-    rest = said[begin:] or ([{"role": "user", "content": ""}] if tools else [])
+    rest = messages[begin:] or ([{"role": "user", "content": ""}] if tools else [])
     lines: list[Line] = []
     current: list[Message] = []
     for message in as_messages(rest, tools):
