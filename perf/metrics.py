@@ -97,9 +97,9 @@ COMPARISONS = {
         plain=True,
         pairs=100,
     ),
-    "tagging": Comparison("F1 of tokens, against scikit-learn", metric_loops.tagging, tagged=True),
+    "token_labels": Comparison("F1 of tokens, against scikit-learn", metric_loops.tagging, tagged=True),
     "span_f1": Comparison("F1 of spans, against seqeval", metric_loops.span_f1, tagged=True),
-    "multilabel": Comparison(
+    "label_sets": Comparison(
         "F1, Jaccard and nDCG of sets, against scikit-learn's F1", metric_loops.multilabel, plain=True
     ),
     "bert_score": Comparison(
