@@ -1,5 +1,6 @@
 """Settings every test needs before torch is imported: no spinning threads, no network, no telemetry."""
 
+import gc
 import os
 import tempfile
 
@@ -73,6 +74,13 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section(f"{reasons.total():,} skipped tests by reason")
         for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
             terminalreporter.line(f"{count:6,}  {reason}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_objects():
+    """A collection of garbage visits what this module makes, and not the millions that others keep."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

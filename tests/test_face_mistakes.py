@@ -38,7 +38,6 @@ def run(tmp_path_factory):
 
 
 WORDLE = loquent.task("wordle")
-STEP = WORDLE.start(WORDLE.rows("train")[0], loquent.Key(0))
 CALLS = {  # an argument by its name, a call of which it is the argument, and the odd values that are right
     "task: task": (loquent.task, ()),
     "task: play": (lambda odd: loquent.play(odd, "random"), ()),

@@ -46,7 +46,7 @@ def imports(house):
     known, graph = modules(house), {}
     for name, file in known.items():
         reached = set()
-        for node in ast.walk(sources.tree(file)):
+        for node in sources.nodes(file):
             if isinstance(node, ast.ImportFrom) and node.module:
                 inside = [f"{node.module}.{alias.name}" for alias in node.names]
                 reached |= {each if each in known else node.module for each in inside}
@@ -155,9 +155,9 @@ def worlds_named(house, worlds, registered):
         place = file.relative_to(house)
         if (place.parts[0] == "tasks" and len(place.parts) > 2) or place == Path("core/catalogue.py"):
             continue
-        tree = sources.tree(file)
-        documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
+        nodes = sources.nodes(file)
+        documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
             if isinstance(node, ast.ImportFrom | ast.Import):
                 text = ast.unparse(node)
                 if any(
@@ -285,7 +285,7 @@ def declared(house):
     names = set()
     for pattern in (*CONTRACTS, *PROTOCOLS):
         for file in house.glob(pattern):
-            classes = [node for node in ast.walk(sources.tree(file)) if isinstance(node, ast.ClassDef)]
+            classes = [node for node in sources.nodes(file) if isinstance(node, ast.ClassDef)]
             for node in classes:
                 if pattern in CONTRACTS or "Protocol" in {ast.unparse(base) for base in node.bases}:
                     names |= _members(node)
@@ -308,7 +308,7 @@ def looked_up(house, names):
     return {
         (file.relative_to(house).as_posix(), node.args[1].value)
         for file in house.rglob("*.py")
-        for node in ast.walk(sources.tree(file))
+        for node in sources.nodes(file)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("getattr", "hasattr")

@@ -2,9 +2,9 @@
 
 import ast
 import re
-from pathlib import Path
 
-HOUSE = Path(__file__).resolve().parents[1] / "src" / "loquent"
+from helpers.sources import HOUSE, nodes
+
 TERMS = {
     "bound": "the noun: the largest absolute value",
     "chosen": "the preferred answer of a preference pair, as data sets of pairs call it",
@@ -34,7 +34,7 @@ def participles(house):
         names += [(file.stem, place)] if is_participle(file.stem) else []
         names += [
             (node.name, f"{place}:{node.name}")
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            for node in nodes(file)
             if isinstance(node, ast.FunctionDef)
             and is_participle(node.name)
             and (node.returns is None or ast.unparse(node.returns) != "bool")

@@ -2,13 +2,13 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-HOUSE = Path(__file__).parents[1] / "src" / "loquent"
+from helpers.sources import HOUSE, nodes
+
 HOMES = {
     "pretrained/pytorch/torch_private.py",
     "models/caches/attention.py",  # transformers
@@ -19,9 +19,9 @@ PUBLIC = {"_fields", "_asdict", "_replace", "_make", "_exit"}  # documented name
 PRIVATE = re.compile(r"_[A-Za-z]\w*")
 
 
-def defined(tree):
+def defined(nodes):
     """All names that a module itself defines or assigns."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -31,11 +31,10 @@ def defined(tree):
             yield node.id
 
 
-def foreign(source):
+def foreign(nodes):
     """The private names that a module reads or imports and does not define."""
-    tree = ast.parse(source)
-    own = {*defined(tree), *PUBLIC}
-    for node in ast.walk(tree):
+    own = {*defined(nodes), *PUBLIC}
+    for node in nodes:
         if isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr) and node.attr not in own:
             yield node.attr
         elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("loquent"):
@@ -58,18 +57,19 @@ def foreign(source):
     ],
 )
 def test_the_search_finds_a_private_name(source, name):
-    assert list(foreign(source)) == [name]
+    assert list(foreign(list(ast.walk(ast.parse(source))))) == [name]
 
 
 def test_the_search_leaves_own_names_alone():
-    assert not list(foreign("class A:\n def _f(self): self._x = self._f()\nB._fields"))
+    source = "class A:\n def _f(self): self._x = self._f()\nB._fields"
+    assert not list(foreign(list(ast.walk(ast.parse(source)))))
 
 
 def test_private_names_of_libraries_stand_in_one_module_each():
     private = {
         str(file.relative_to(HOUSE)): names
         for file in HOUSE.rglob("*.py")
-        if (names := sorted(set(foreign(file.read_text(encoding="utf-8")))))
+        if (names := sorted(set(foreign(nodes(file)))))
     }
     # methods of a base class that another module of the package defines
     private = {place: set(names) - OWN.get(place, set()) for place, names in private.items()}

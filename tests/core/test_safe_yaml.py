@@ -2,14 +2,12 @@
 
 import ast
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-import loquent
-from helpers.sources import tree
+from helpers.sources import HOUSE, nodes
 from loquent.bench import suite
 from loquent.cli.convert import rl4lms
 from loquent.core import safe_yaml
@@ -193,10 +191,9 @@ def test_what_is_written_is_read_again(value):
 
 
 def test_nothing_else_reads_yaml():
-    house = Path(loquent.__file__).parent
     used = {}
-    for file in house.rglob("*.py"):
-        for node in ast.walk(tree(file)):
+    for file in HOUSE.rglob("*.py"):
+        for node in nodes(file):
             if (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Name)

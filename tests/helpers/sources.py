@@ -8,6 +8,6 @@ HOUSE = Path(__file__).resolve().parents[2] / "src" / "loquent"
 
 
 @cache
-def tree(file):
-    """The syntax of a file of the package; nobody changes it."""
-    return ast.parse(file.read_text(encoding="utf-8"))
+def nodes(file):
+    """All nodes of the syntax of a file, the module first; nobody changes them."""
+    return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

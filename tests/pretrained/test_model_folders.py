@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import loquent
+from helpers.sources import HOUSE, nodes
 from loquent import pretrained
 from loquent.core.seeding import Key
 from loquent.errors import BadModel, LoquentError
@@ -142,8 +142,8 @@ def test_a_stranger_s_code_is_refused_where_the_folder_was_not_looked_at(model, 
 
 def test_all_loading_goes_through_one_door():
     calls = {}
-    for file in Path(loquent.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+    for file in HOUSE.rglob("*.py"):
+        for node in nodes(file):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 named = {keyword.arg for keyword in node.keywords}
@@ -164,7 +164,7 @@ def test_all_loading_goes_through_one_door():
     direct = [call for call in calls.pop("from_pretrained") if call[1]]
     assert direct == [("folder.py", True)]
     assert calls == {"from_config": [("folder.py", True)]}
-    for file in Path(loquent.__file__).parent.rglob("*.py"):
+    for file in HOUSE.rglob("*.py"):
         shows = ("folder.py", "export.py", "card.py")  # the last two show how transformers loads a folder
         assert ".from_pretrained(" not in file.read_text() or file.name in shows, file
 

@@ -28,11 +28,12 @@ def test_only_legal_actions_are_drawn_and_scored_as_drawn(task):
     trainer = Trainer(recipe(task, "training.final_episodes=4"))
     episodes = trainer.experience.collect()
     actions = trainer.task.actions
+    texts = {actions.text(i, None) for i in range(len(actions))} if len(actions) <= 10_000 else None
     for episode in episodes:
         for turn in episode.answers():
             assert not turn.invalid
             assert turn.stopped == "end"
-            assert turn.text in {actions.text(i, None) for i in range(len(actions))} or len(actions) > 10_000
+            assert texts is None or turn.text in texts
     batch = trainer.algorithm.prepare(trainer.experience.batch(episodes))
     with torch.no_grad():
         scores = action_scores(trainer.actor.policy, batch)

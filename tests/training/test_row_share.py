@@ -70,6 +70,7 @@ def test_the_dry_run_says_how_many_rows_are_trained_on(capsys):
     assert cli.main([*command, "training.row_share=0.3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "training rows: 30" in lines
+    assert any("time, 2 updates of " in line for line in lines)
     assert json.loads(lines[-1])["sizes"]["rows"] == 30
 
 

@@ -349,7 +349,7 @@ class Task(ABC):
             rules.check(f"{self.identity}: play returned", outcome, Outcome, Observation, ends=True)
         turn, ended, rewards = step.turn + 1, outcome.ended, outcome.rewards
         if rewards is not self._checked_rewards:
-            rules.check_rewards(f"{self.identity}: play returned", rewards, self.spec.rewards)
+            rules.check_rewards(self, rewards)
             self._checked_rewards = rewards
         if ended is None and self.spec.turn_limit is not None and turn >= self.spec.turn_limit:
             ended = OUT_OF_TURNS
@@ -380,7 +380,11 @@ class Task(ABC):
     def total(self, rewards: Record, weights: Record | None = None) -> float:
         """The weighted sum of named rewards; a reward without a weight does not count."""
         weights = self.spec.rewards if weights is None else weights
-        return sum((weights[name] * value for name, value in rewards.items() if name in weights), 0.0)
+        total = 0.0  # a sum of its own, because `sum` is slower at every step, and rounds by Python's version
+        for name, value in rewards.items():
+            if name in weights:
+                total += weights[name] * value
+        return total
 
     @final
     def is_success(self, ended: str | None) -> bool | None:

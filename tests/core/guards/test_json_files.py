@@ -1,16 +1,14 @@
 """The one reader of JSON: what is refused, in which words, and that nobody reads JSON beside it."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
-import loquent
+from helpers.sources import HOUSE, nodes
 from loquent.core.guards import json_files
 from loquent.core.guards.json_files import LEVELS, BadJson
 from loquent.errors import BadCheckpoint, BadModel
 
-SOURCES = Path(loquent.__file__).parent
 REFUSED = {
     "empty": (b"", 1, "is not JSON"),
     "cut off": (b'{\n"a": [1,', 2, "is not JSON"),
@@ -92,8 +90,8 @@ def test_nobody_else_reads_json():
     The process with limits reads what its own parent writes to it, and the tokenizer that it checks.
     """
     found = []
-    for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in sorted(HOUSE.rglob("*.py")):
+        for node in nodes(path):
             called = (
                 isinstance(node, ast.Attribute)
                 and node.attr in ("load", "loads", "JSONDecoder")
@@ -101,6 +99,6 @@ def test_nobody_else_reads_json():
             )
             imported = isinstance(node, ast.ImportFrom) and node.module == "json"
             if (called and node.value.id == "json") or imported:
-                found.append(path.relative_to(SOURCES).as_posix())
+                found.append(path.relative_to(HOUSE).as_posix())
     workers = ["core/guards/sandbox_worker.py", "core/guards/tokenizer_worker.py"]
     assert found == ["core/guards/json_files.py", *workers]

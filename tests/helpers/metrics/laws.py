@@ -33,14 +33,21 @@ WORDS = st.sampled_from(
         "<unk>",
     ]
 )
-TEXTS = st.one_of(
-    st.just(""),
-    st.just("cat"),
-    st.text(max_size=40),
-    st.lists(WORDS, max_size=30).map(" ".join),
-    st.tuples(WORDS, st.sampled_from([2, 50, 5000])).map(lambda pair: " ".join([pair[0]] * pair[1])),
-)
-SAMPLES = st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), TEXTS), min_size=1, max_size=5)
+
+
+def samples_of(longest):
+    """Samples of texts of all kinds, the longest of which repeats a word so many times."""
+    texts = st.one_of(
+        st.just(""),
+        st.just("cat"),
+        st.text(max_size=40),
+        st.lists(WORDS, max_size=30).map(" ".join),
+        st.tuples(WORDS, st.sampled_from([2, 50, longest])).map(lambda pair: " ".join([pair[0]] * pair[1])),
+    )
+    return st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=5)
+
+
+SAMPLES = samples_of(5000)
 
 
 def rows(n, **fields):

@@ -287,7 +287,6 @@ def test_returns_stay_in_their_range(actions):
 
 
 GOLDEN = (({}, 3), ({"rules": "legacy"}, 1), ({"appearance": "scatter"}, 2))
-CORNERS = "Two boxes have a triangle near a corner."
 ROWS = (
     ("A tower of three blocks has a black block at its top.", TOP_OF_THREE, [[], [], []], True),
     ("Two boxes have a triangle near a corner.", TWO_CORNERS, [[], [], []], True),

@@ -13,7 +13,6 @@ from loquent.tasks.blocks import experts
 from loquent.tasks.blocks.boards.board import EMPTY_BOARD, Item, tower_block
 from loquent.tasks.blocks.programs.program import compile_program
 
-BLUE_AT_THE_TOP = "count(filter_obj(all_items, lambda i: is_blue(i) and is_touching_wall(i, Side.TOP))) == 3"
 NEVER = "not (count(all_boxes) == 3)"
 
 

@@ -109,7 +109,7 @@ def test_boards_of_flip_it_rows_are_fixed_and_differ_in_the_truth_value(appearan
 def test_shipped_statements_are_what_the_code_makes(appearance):
     """On a part of them; all take minutes (`test_a_corpus_is_made_again`)."""
     shipped = builtin.statements(appearance)
-    assert json.loads(json.dumps(list(corpus.records(appearance, every=60)))) == shipped[::60]
+    assert json.loads(json.dumps(list(corpus.records(appearance, every=180)))) == shipped[::180]
     unsolvable = [i for i, each in enumerate(shipped) if not each["solvable"]]
     assert {"tower": 0, "scatter": 4}[appearance] == len(unsolvable)
     chosen = statements.statements(appearance)

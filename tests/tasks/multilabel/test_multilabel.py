@@ -18,7 +18,6 @@ from loquent.tasks.multilabel.scores import NOTHING, SCORES, after_label, score_
 from loquent.tasks.multilabel.task import MultiLabel
 
 END = "terminate"
-NO_NEWS = ("no word", "nobody", "did not matter", "nothing is")
 
 
 def task(labels, **options):

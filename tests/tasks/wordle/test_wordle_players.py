@@ -20,7 +20,6 @@ from loquent.tasks.wordle.rules import Situation
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 
 PLAYERS = [name for name in registry.names("agent") if name.startswith("wordle/") and name != "wordle/person"]
-SURE = 18.5  # chi-square with 4 degrees of freedom exceeds this once in a thousand
 
 
 def written(tmp_path, *words):

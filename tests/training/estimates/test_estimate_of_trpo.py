@@ -5,17 +5,24 @@ from loquent.training import recipes
 from loquent.training.estimate import estimate
 from loquent.training.estimates import language_models
 
+SMALL = (
+    "task.limit=60",
+    "model={layers: 1, width: 16, vocabulary: 300}",
+    "metrics={}",
+    "rewards={lexicon: 1.0}",
+)
+
+
+def small(kind, *more):
+    return recipes.load(f"reviews_{kind}", [*SMALL, *more], profile="smoke")
+
 
 def test_the_vectors_of_the_trust_region_are_counted():
-    by_trpo, by_ppo = (
-        estimate(recipes.load(f"reviews_{kind}", ["metrics={}", "rewards={lexicon: 1.0}"], profile="smoke"))
-        for kind in ("trpo", "ppo")
-    )
+    by_trpo, by_ppo = estimate(small("trpo")), estimate(small("ppo"))
     policy = 4 * by_trpo.parameters["policy"]
     assert by_trpo.memory["optimizer"] > TRPO.working_copies * policy
     assert by_ppo.memory["optimizer"] < TRPO.working_copies * policy
-    orthogonal = ["metrics={}", "rewards={lexicon: 1.0}", "algorithm.orthogonal=true"]
-    more = estimate(recipes.load("reviews_trpo", orthogonal, profile="smoke"))
+    more = estimate(small("trpo", "algorithm.orthogonal=true"))
     assert more.memory["optimizer"] - by_trpo.memory["optimizer"] == 15 * policy  # one for each iteration
     assert by_trpo.memory["weights"] == by_ppo.memory["weights"]
 
@@ -30,7 +37,7 @@ def test_where_a_minibatch_takes_long_bytes_are_measured_without_repetitions_and
 
     monkeypatch.setattr(language_models, "measure", recorded)
     monkeypatch.setattr(language_models, "PATIENCE", 0.0)
-    recipe = recipes.load("reviews_trpo", ["metrics={}", "rewards={lexicon: 1.0}"], profile="smoke")
+    recipe = small("trpo")
     full = (recipe.config.conjugate_steps, recipe.config.searches, recipe.config.critic_epochs)
     estimate(recipe)
     assert measured[-2:] == [(True, 1, 1, 1), (False, *full)]

@@ -40,19 +40,23 @@ def check(what: str, result: Any, kind: type, observation: type, *, ends: bool =
         )
 
 
-def check_rewards(what: str, rewards: Any, known: Mapping[str, Any]) -> None:
-    """Check that rewards are finite numbers under known names."""
-    if not isinstance(rewards, Mapping):
+def check_rewards(task: Any, rewards: Any) -> None:
+    """Check that rewards of `play` are finite numbers under names that the task's spec has."""
+    known = task.spec.rewards
+    if not isinstance(rewards, dict | Mapping):  # a Record is a dict, which is seen sooner
         raise WrongResult(
-            f"{what} rewards that are {kind_of(rewards)}; they must be a mapping "
+            f"{task.identity}: play returned rewards that are {kind_of(rewards)}; they must be a mapping "
             f"from names to numbers, such as Record({next(iter(known), 'name')}=1.0)"
         )
-    for name, value in rewards.items():
-        if name not in known or not _finite(value):
-            names = ", ".join(known) or "none"
+    for name, value in rewards.items():  # at every step: the message is made where it is needed alone
+        try:
+            fits = name in known and math.isfinite(value)
+        except (TypeError, ValueError, OverflowError):  # no number, or one beyond all floats
+            fits = False
+        if not fits:
             raise WrongResult(
-                f"{what} the reward {name} = {value!r}; a reward must be a finite number with one of these "
-                f"names: {names}"
+                f"{task.identity}: play returned the reward {name} = {value!r}; a reward must be a finite "
+                f"number with one of these names: {', '.join(known) or 'none'}"
             )
 
 
@@ -106,10 +110,3 @@ def rule_error(rule: str, error: Exception, argument: Any, *, on: str = "", text
 
 def _is_sequence(value: Any) -> bool:
     return hasattr(value, "__len__") and hasattr(value, "__getitem__")
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return math.isfinite(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
