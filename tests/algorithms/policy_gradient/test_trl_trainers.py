@@ -4,6 +4,7 @@ TRL draws the answers. Our learner gets the same network, prompts, answers and r
 gradients of all its steps must be TRL's. What differs from TRL's defaults is in `CHANGED` and in the cases.
 """
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -35,13 +36,59 @@ CHANGED = {
     "disable_tqdm": True,
 }
 FAST = {"learning_rate": 0.03, "num_iterations": 3, "max_steps": 3}  # ratios other than 1
-OWN_FAST = {"learning_rate": 0.03, "epochs": 3, "schedule": "linear", "total_steps": 3}
+OWN_FAST = {"learning_rate": 0.03, "epochs": 3, "total_steps": 3}
+MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
 CASES = {  # the learner, changes of TRL's configuration, ours of the preset, and the temperature
     "grpo": (GRPO, {}, {}, 1.0),
     "grpo, kl": (GRPO, {"beta": 0.04, **FAST}, {"beta": 0.04, **OWN_FAST}, 1.0),
     "grpo, kl, temperature": (
         GRPO, {"beta": 0.04, "temperature": 0.6, **FAST}, {"beta": 0.04, **OWN_FAST}, 0.6,
     ),
+    "plain k3": (
+        GRPO, {"beta": 0.04, "use_bias_correction_kl": False, **FAST},
+        {"beta": 0.04, "kl_correction": False, **OWN_FAST}, 1.0,
+    ),
+    "delta": (GRPO, {"delta": 1.05, "epsilon": 0.02, **FAST}, {"cap": 1.05, "clip": 0.02, **OWN_FAST}, 1.0),
+    "cispo": (
+        GRPO, {"loss_type": "cispo", "epsilon_high": 1.05, **FAST, "max_steps": 2},
+        {"surrogate": "cispo", "cap": 1.05, **OWN_FAST, "total_steps": 2, "epochs": 2}, 1.0,
+    ),
+    "sapo": (GRPO, {"loss_type": "sapo", **FAST}, {"surrogate": "sapo", "length": "answer", **OWN_FAST}, 1.0),
+    "sapo, temperatures": (
+        GRPO, {"loss_type": "sapo", "sapo_temperature_pos": 4.0, "sapo_temperature_neg": 9.0, **FAST},
+        {"surrogate": "sapo", "length": "answer", "sapo_positive": 4.0, "sapo_negative": 9.0, **OWN_FAST},
+        1.0,
+    ),
+    "overlong, tokens": (
+        GRPO, {"mask_truncated_completions": True, **FAST}, {"drop_overlong": True, **OWN_FAST}, 1.0,
+    ),
+    "overlong, answers": (
+        GRPO, {"mask_truncated_completions": True, "loss_type": "grpo", "beta": 0.04, **FAST},
+        {"drop_overlong": True, "length": "answer", "beta": 0.04, **OWN_FAST}, 1.0,
+    ),
+    "overlong, constant": (
+        GRPO, {"mask_truncated_completions": True, "loss_type": "dr_grpo", "scale_rewards": "batch", **FAST},
+        {"drop_overlong": True, "length": "constant", "deviation": "batch", **OWN_FAST}, 1.0,
+    ),
+    "entropy": (
+        GRPO, {"entropy_coef": 0.3, "mask_truncated_completions": True, "temperature": 0.6, **FAST},
+        {"entropy_coefficient": 0.3, "drop_overlong": True, **OWN_FAST}, 0.6,
+    ),
+    "sequence": (
+        GRPO, {"importance_sampling_level": "sequence", "loss_type": "grpo", "beta": 0.04, **FAST},
+        {"importance": "sequence", "length": "answer", "beta": 0.04, **OWN_FAST}, 1.0,
+    ),
+    **{
+        mode: (
+            GRPO,
+            {"vllm_importance_sampling_mode": mode, "vllm_importance_sampling_clip_max": 1.1,
+             "vllm_importance_sampling_clip_min": 0.8, "beta": 0.04, **FAST},
+            {"engine_weight": mode, "engine_weight_max": 1.1, "engine_weight_min": 0.8, "beta": 0.04,
+             **OWN_FAST},
+            1.0,
+        )
+        for mode in MODES
+    },
     "rloo": (RLOO, {}, {}, 1.0),
     "rloo, temperature": (RLOO, {"temperature": 0.6, **FAST}, OWN_FAST, 0.6),
 }  # fmt: skip
@@ -56,8 +103,16 @@ def reward(completion_ids, **columns):
     return [sum(i % 2 == 0 for i in ids) / len(ids) for ids in completion_ids]
 
 
-def theirs(kind, folder, changes):
-    """TRL's answers with their prompts, and the loss and the gradient of each step."""
+def drawn(ids):
+    """What another engine says of its tokens: made up, and near the log-probabilities of a new network."""
+    return [0.2 * math.sin(7 * i + n) - math.log(SIZE) for n, i in enumerate(ids)]
+
+
+def theirs(kind, folder, changes, foreign=False):
+    """TRL's answers with their prompts, and the loss and the gradient of each step.
+
+    With `foreign`, TRL believes that an engine drew the answers, which says `drawn` of them.
+    """
     from datasets import Dataset
 
     answers, losses, gradients = [], [], []
@@ -76,6 +131,14 @@ def theirs(kind, folder, changes):
             loss = super().compute_loss(*given, **more)
             losses.append(float(loss.detach()))
             return loss
+
+        def _generate(self, prompts):
+            self.use_vllm = False
+            ours = list(super()._generate(prompts))
+            if foreign:
+                assert ours[4] is None  # sampling_per_token_logps_list
+                self.use_vllm, ours[4] = True, [drawn(ids) for ids in ours[1]]
+            return tuple(ours)
 
     module(llama(), 1).save_pretrained(folder / "reference")
     policy = module(llama(), 0)
@@ -103,6 +166,8 @@ def batch_of(answers, temperature):
         real[i, : len(row)] = True
         is_action[i, len(prompt) : len(row)] = True
         rewards[i, len(row) - 1] = reward([ids])[0]
+    logprobs = torch.zeros(shape)
+    logprobs[is_action] = torch.tensor([said for _, ids in answers for said in drawn(ids)])
     texts = [prompt for prompt, _ in answers]
     return TokenBatch(
         tokens=tokens,
@@ -113,20 +178,27 @@ def batch_of(answers, temperature):
         ended=torch.ones(len(rows), dtype=torch.bool),
         episode=torch.arange(len(rows)),
         group=torch.tensor([sorted(set(texts)).index(text) for text in texts]),
-        drawn_logprob=torch.zeros(shape),
+        overlong=torch.tensor([ids[-1] != words.eos_token_id for _, ids in answers]),
+        drawn_logprob=logprobs,
         support=Support.full(int(is_action.sum()), SIZE, temperature),
     )
 
 
-def ours(kind, batch, changes):
+def ours(kind, batch, changes, foreign=False):
     """The loss before the first step, and the gradient of each step, of our learner with the preset."""
+    engine = {"engine": "another:Engine"} if foreign else {}
     policy, reference = (LanguageModel(module(llama(), seed), tokenizer()) for seed in (0, 1))
     model = Actor.build(
-        policy, critic="none", reference=reference, decoding=Decoding(max_new_tokens=LONGEST), key=Key(0)
+        policy,
+        critic="none",
+        reference=reference,
+        decoding=Decoding(max_new_tokens=LONGEST, **engine),
+        key=Key(0),
     )
-    learner = kind(kind.Config(**{**kind.Config.presets["trl"], **changes}), model)
-    prepared = learner.prepare(score(model, batch, tempered=learner.tempered))
-    loss = learner.loss(model, prepared)["total"].sum() / learner.divisor(prepared)
+    learner = kind(kind.Config(**{**kind.Config.presets["trl"], "total_steps": 1, **changes}), model)
+    prepared = learner.prepare(score(model, batch, tempered=learner.tempered, support=learner.rescores))
+    parts = [learner.loss(model, prepared.take(rows)) for rows in learner.micro_batches(prepared)]
+    loss = sum(part["total"].sum() for part in parts) / learner.divisor(prepared)
     gradients, parameters = [], dict(policy.module.named_parameters())
     learner.gradient.optimizer.register_step_pre_hook(
         lambda *given: gradients.append({path: p.grad.clone() for path, p in parameters.items()})
@@ -141,12 +213,12 @@ def apart(one, other):
     return max(float((one[path] - other[path]).abs().max()) for path in other) / largest
 
 
-@pytest.mark.sweep("grpo, kl, temperature", "rloo, temperature")
+@pytest.mark.sweep("grpo, kl, temperature", "entropy", "sequence_mask", "rloo, temperature")
 @pytest.mark.parametrize("name", CASES)
 def test_the_preset_learns_as_the_trainer_of_trl(name, tmp_path):
-    kind, changes, own, temperature = CASES[name]
-    answers, losses, gradients = theirs(kind, tmp_path, changes)
-    loss, found = ours(kind, batch_of(answers, temperature), own)
+    (kind, changes, own, temperature), foreign = CASES[name], name in MODES
+    answers, losses, gradients = theirs(kind, tmp_path, changes, foreign)
+    loss, found = ours(kind, batch_of(answers, temperature), own, foreign)
     assert loss == pytest.approx(losses[0], abs=1e-6)
     assert len(found) == len(gradients) == changes.get("max_steps", 1)
     assert max(apart(*pair) for pair in zip(found, gradients, strict=True)) < 1e-5
