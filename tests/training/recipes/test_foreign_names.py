@@ -119,7 +119,7 @@ def test_a_typed_name_gets_the_setting_of_the_learner_at_hand(name, override, se
 
 def test_a_learner_without_the_setting_hears_who_has_it():
     assert refusal("algorithm.clip_range_vf=0.1").endswith(
-        "and grpo has nothing of the kind; algorithm.value_clip is a setting of a2c, nlpo, ppo, turn_ppo"
+        "and grpo has nothing of the kind; algorithm.value_clip is a setting of nlpo, ppo, turn_ppo"
     )
     assert "decoding.max_new_tokens" in refusal("max_completion_length=9", name="tagging_ppo")
     assert refusal("logging_steps=1").endswith("leave it out: each update is logged, in metrics.jsonl")
