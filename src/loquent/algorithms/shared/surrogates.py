@@ -23,16 +23,12 @@ class Bounds(NamedTuple):
     negative: float = 1.05
 
 
-Surrogate = tuple[Float[Tensor, " N"], Float[Tensor, " N"], Bool[Tensor, " N"]]
+Column = Float[Tensor, " N"]
+Surrogate = tuple[Column, Column, Bool[Tensor, " N"]]
 """The negated surrogate of each token, the ratio, and whether it is outside the bounds."""
 
 
-def clip(
-    log_ratio: Float[Tensor, " N"],
-    logprob: Float[Tensor, " N"],
-    advantage: Float[Tensor, " N"],
-    bounds: Bounds,
-) -> Surrogate:
+def clip(log_ratio: Column, logprob: Column, advantage: Column, bounds: Bounds) -> Surrogate:
     """-min(min(r, cap) A, clip(r, 1 - ε, 1 + ε_high) A): PPO's, and with a cap the two-sided one.
 
     Without a cap, a token with A < 0 and a large ratio has a gradient of any size. Source: arXiv:1707.06347
@@ -43,12 +39,7 @@ def clip(
     )
 
 
-def cispo(
-    log_ratio: Float[Tensor, " N"],
-    logprob: Float[Tensor, " N"],
-    advantage: Float[Tensor, " N"],
-    bounds: Bounds,
-) -> Surrogate:
+def cispo(log_ratio: Column, logprob: Column, advantage: Column, bounds: Bounds) -> Surrogate:
     """-min(r, cap) A log π, where min(r, cap) is a weight without a gradient (CISPO).
 
     No token loses its gradient. Source: arXiv:2506.13585 eq. 4 and 5, without a lower bound, as there. The
@@ -59,12 +50,7 @@ def cispo(
     return -weight * advantage * logprob, ratio, ratio > weight
 
 
-def sapo(
-    log_ratio: Float[Tensor, " N"],
-    logprob: Float[Tensor, " N"],
-    advantage: Float[Tensor, " N"],
-    bounds: Bounds,
-) -> Surrogate:
+def sapo(log_ratio: Column, logprob: Column, advantage: Column, bounds: Bounds) -> Surrogate:
     """-4 / τ σ(τ (r - 1)) A, where the sign of A chooses the temperature τ (SAPO).
 
     A soft gate in place of clipping: its slope is 1 at r = 1 and falls on both sides. Source:
@@ -77,7 +63,8 @@ def sapo(
     return -gate * advantage, ratio, (ratio - 1 < -bounds.low) | (ratio - 1 > high)
 
 
-SURROGATES: Mapping[
-    str,
-    Callable[[Float[Tensor, " N"], Float[Tensor, " N"], Float[Tensor, " N"], Bounds], Surrogate],
-] = {"clip": clip, "cispo": cispo, "sapo": sapo}
+SURROGATES: Mapping[str, Callable[[Column, Column, Column, Bounds], Surrogate]] = {
+    "clip": clip,
+    "cispo": cispo,
+    "sapo": sapo,
+}
