@@ -129,7 +129,8 @@ def test_nothing_to_learn_changes_nothing(name):
     model = actor(reference="none")
     off = {"beta": 0.0, "weight_decay": 0.0}
     kind = LEARNERS[name][0]
-    off |= {} if kind in (GRPO, RLOO, TRPO) else {"value_coefficient": 0.0}
+    own = {GRPO: {"entropy_coefficient": 0.0}, RLOO: {}, TRPO: {}}
+    off |= own.get(kind, {"value_coefficient": 0.0})
     algorithm = made(name, model, **off)
     batch = algorithm.prepare(scored(algorithm, model))
     before = parameters(model.policy)
