@@ -38,6 +38,11 @@ GRPO = {
     "gspo": {"loss_type": "grpo", "beta": 0.04, "importance_sampling_level": "sequence",
              "epsilon": 0.03, "epsilon_high": 0.04},
 }  # fmt: skip
+RELATIVES = {  # their gradients at ratio 1 are those of the cases above
+    "delta": {"loss_type": "bnpo", "beta": 0.0, "epsilon": 0.03, "delta": 1.15},
+    "cispo": {"loss_type": "cispo", "beta": 0.04, "epsilon_high": 1.1},
+    "sapo": {"loss_type": "sapo", "beta": 0.0},
+}
 RLOO = {"rloo": {"beta": 0.05}, "rloo, normalised": {"beta": 0.05, "normalize_advantages": True}}
 
 
@@ -66,7 +71,8 @@ def trainer(data: dict[str, Tensor], new: Tensor, **settings: Any) -> Any:
     """What `_compute_loss` asks of its trainer; a setting that is not given has TRL's default."""
     from trl import GRPOConfig
 
-    corrected = {field.name: field.default for field in fields(GRPOConfig)}["use_bias_correction_kl"]
+    defaults = {field.name: field.default for field in fields(GRPOConfig)}
+    own = ("use_bias_correction_kl", "delta", "sapo_temperature_pos", "sapo_temperature_neg")
     epsilon = settings.get("epsilon", 0.2)
     total = SimpleNamespace(reduce=lambda x, reduction: x, gather=lambda x: x, num_processes=1)
     return SimpleNamespace(
@@ -78,9 +84,7 @@ def trainer(data: dict[str, Tensor], new: Tensor, **settings: Any) -> Any:
         epsilon_low=epsilon,
         epsilon_high=settings.get("epsilon_high", epsilon),
         loss_type=settings.get("loss_type"),
-        args=SimpleNamespace(
-            use_bias_correction_kl=settings.get("use_bias_correction_kl", corrected), delta=None
-        ),
+        args=SimpleNamespace(**{name: settings.get(name, defaults[name]) for name in own}),
         use_vllm=False,
         vllm_importance_sampling_correction=False,
         model=SimpleNamespace(training=False),
@@ -121,6 +125,7 @@ def measured(kind: str, settings: dict[str, Any], data: dict[str, Tensor]) -> di
         "prompt_ids": zeros, "prompt_mask": zeros, "completion_ids": zeros, "completion_mask": data["mask"],
         "advantages": advantages, "old_per_token_logps": data["old"],
         "ref_per_token_logps": data["reference"], "old_logps": (data["old"] * data["mask"]).sum(1),
+        "num_items_in_batch": data["mask"].sum(),
     }  # fmt: skip
     loss = cls._compute_loss(own, own.model, given)
     (gradient,) = torch.autograd.grad(loss, new)
@@ -132,7 +137,7 @@ def main(file: str) -> None:
     import trl
 
     data = inputs()
-    cases = {name: measured("grpo", settings, data) for name, settings in GRPO.items()}
+    cases = {name: measured("grpo", settings, data) for name, settings in {**GRPO, **RELATIVES}.items()}
     cases |= {name: measured("rloo", settings, data) for name, settings in RLOO.items()}
     content = {
         "trl": trl.__version__,

@@ -33,6 +33,31 @@ def test_by_hand():
     assert scores([3, 4], of="token_constant") == (0.0, 0.0)
 
 
+def test_overlong_answers_by_hand():
+    # no penalty up to 10 - 4 tokens, then a fourth for each token more, and -1 beyond 10, on the last token
+    penalties = {1: 0.0, 6: 0.0, 7: -0.25, 10: -1.0, 11: -1.0, 40: -1.0}
+    for length, penalty in penalties.items():
+        found = scores(range(length), of="overlong_penalty", longest=10, margin=4)
+        assert found == (*[0.0] * (length - 1), penalty)
+    assert scores(range(11), of="overlong_penalty", longest=11) == (0.0,) * 11
+    assert scores([], of="overlong_penalty", longest=10) == ()
+    with pytest.raises(BadSetting, match=r"margin = 11 is above longest = 10; .* at most longest"):
+        build({"mine": {"of": "overlong_penalty", "longest": 10, "margin": 11}}, Context())
+    with pytest.raises(BadSetting, match="longest"):
+        build({"mine": {"of": "overlong_penalty"}}, Context())
+
+
+def test_overlong_answers_are_punished_as_by_trl():
+    pytest.importorskip("trl", reason="TRL is not installed")
+    from trl.rewards import get_soft_overlong_punishment
+
+    for longest, margin in ((10, 4), (10, 10), (7, 0)):
+        theirs = get_soft_overlong_punishment(longest, margin)
+        for length in range(1, 15):
+            ours = scores(range(length), of="overlong_penalty", longest=longest, margin=margin)
+            assert sum(ours) == pytest.approx(theirs([[0] * length])[0], abs=1e-12)
+
+
 def test_from_a_file(tmp_path):
     file = tmp_path / "vowels.json"
     file.write_text(json.dumps({"0": -1, "4": -0.5}))

@@ -38,6 +38,11 @@ class AlgorithmConfig:
     presets: ClassVar[Mapping[str, Record]] = {}
     """Sets of values by name, for `preset:` in a recipe."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether an answer counts without others to its row, even if the class has `least_answers`."""
+        return False
+
     def for_run(self, updates: int, episodes: int) -> Self:
         """The settings of a run of so many updates, each of so many episodes; a schedule may need both."""
         return self
@@ -202,7 +207,7 @@ class Algorithm(ABC):
     The class derives from `loquent.training.experience.source.Experience`. Recorded episodes have a source of
     their own.
     """
-    least_answers: ClassVar[int] = 1
+    least_answers: int = 1
     """The least `training.answers`; at least 2 if it compares the answers to one row."""
     scored: ClassVar[bool] = False
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
@@ -243,6 +248,8 @@ class BatchAlgorithm(Algorithm):
     """Tensors of the policy's size that an update holds beside networks, gradients and the optimizer."""
     tempered: bool = False
     """Whether `score` takes the full softmax at the temperature of decoding; without, at temperature 1."""
+    rescores: bool = False
+    """Whether `score` also takes each token's probability in its support, where another engine drew it."""
     cuts_answers: ClassVar[bool] = False
     """Whether an answer of text that is too long for a row is cut instead of refused."""
     gradient: Any = None

@@ -64,6 +64,7 @@ NAMES: dict[str, dict[str, str]] = {
         "concept_preference": "loquent.rewards.preference:concept_preference",
         "llm_judge": "loquent.rewards.judge.judge:llm_judge",
         "token_constant": "loquent.rewards.tokens:token_constant",
+        "overlong_penalty": "loquent.rewards.tokens:overlong_penalty",
         "token_specified": "loquent.rewards.tokens:token_specified",
     },
     "metric": {

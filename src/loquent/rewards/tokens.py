@@ -1,6 +1,6 @@
-"""Rewards per token: a constant, or a value per token id.
+"""Rewards per token: a constant, a value per token id, or a penalty for too many tokens.
 
-They are the `TokenReward`s in the code of arXiv:2206.11871.
+The first two are the `TokenReward`s in the code of arXiv:2206.11871.
 """
 
 from __future__ import annotations
@@ -41,6 +41,22 @@ class SpecifiedOptions:
     shift: float = setting(0.0, "see scale; the reward of a token without a value")
 
 
+@dataclass(frozen=True, kw_only=True)
+class OverlongOptions:
+    """The options of the reward `overlong_penalty`."""
+
+    longest: int = setting(why="L_max: the tokens of an answer, its end marker included", low=1)
+    margin: int = setting(
+        0, "L_cache: over so many tokens before `longest` the penalty falls to -1", source="TRL", low=0
+    )
+
+    def __post_init__(self) -> None:
+        if self.margin > self.longest:
+            raise BadSetting(
+                f"margin = {self.margin} is above longest = {self.longest}; set margin to at most longest"
+            )
+
+
 @dataclass(frozen=True)
 class ByToken:
     """The reward of a token: scale * value + shift; a token without a value has the value 0."""
@@ -58,10 +74,38 @@ class ByToken:
         return [self.scale * self.values.get(id, 0.0) + self.shift for id in ids]
 
 
+@dataclass(frozen=True)
+class Overlong:
+    """The soft punishment of long answers (DAPO, arXiv:2503.14476 eq. 13), on the last token."""
+
+    longest: int
+    margin: int
+
+    def __call__(self, episode: Episode, turn: Turn) -> list[float]:
+        """One reward per token of a turn; none where the turn has no tokens."""
+        length = len(turn.tokens.ids) if turn.tokens is not None else 0
+        return [*[0.0] * (length - 1), self.of(length)][:length]
+
+    def of(self, length: int) -> float:
+        """The penalty of an answer of so many tokens, from -1 to 0."""
+        over = length - (self.longest - self.margin)
+        return 0.0 if over <= 0 else -1.0 if length > self.longest else -over / self.margin
+
+
 @takes(ConstantOptions)
 def token_constant(context: Context, options: ConstantOptions) -> TokenFunction:
     """The same reward for every token of an answer, such as a cost of length."""
     return TokenFunction(ByToken({}, shift=options.value))
+
+
+@takes(OverlongOptions)
+def overlong_penalty(context: Context, options: OverlongOptions) -> TokenFunction:
+    """From 0 to -1 over the last `margin` tokens before `longest`, and -1 beyond: DAPO's soft punishment.
+
+    Raises:
+        BadSetting: `longest` is missing, or `margin` is above it.
+    """
+    return TokenFunction(Overlong(options.longest, options.margin))
 
 
 @takes(SpecifiedOptions)

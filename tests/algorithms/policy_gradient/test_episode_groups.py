@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.algorithms.groups_of_trl import CASES, TRL, of_trl
+from helpers.algorithms.groups_of_trl import CASES, RELATIVES, TRL, of_trl
 from helpers.algorithms.letters import actor, gradients, scored
 from loquent.algorithms.policy_gradient import grpo, rloo
 from loquent.algorithms.policy_gradient.episode_groups import episodes_of
@@ -17,9 +17,9 @@ from loquent.models.score.one_pass import Scores
 GROUP = torch.tensor([0, 0, 0, 1, 1])
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *RELATIVES])
 def test_trl_has_the_same_advantages_loss_and_gradient(name, monkeypatch):
-    kind, settings = CASES[name]
+    kind, settings = {**CASES, **RELATIVES}[name]
     expected = {key: torch.tensor(value) for key, value in TRL["cases"][name].items()}
     batch, new, mask = of_trl()
     module = grpo if kind is GRPO else rloo
@@ -129,4 +129,5 @@ def test_an_episode_of_several_rows_is_one_answer(name):
 
 def test_presets_are_settings():
     for name, values in GRPO.Config.presets.items():
-        assert GRPO.Config(**values).beta == values["beta"], name
+        config = GRPO.Config(**values)
+        assert all(getattr(config, setting) == value for setting, value in values.items()), name

@@ -30,6 +30,7 @@ from loquent.core.seeding import Key
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.decode.loop import Decoding
 
+RELATIVES = {**GRPO.Config.presets["reinforce_plus_plus"], "surrogate": "sapo", "drop_overlong": True}
 STEPS = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2}
 LEARNERS = {
     "ppo": (PPO, STEPS),
@@ -41,6 +42,7 @@ LEARNERS = {
     "grpo, dapo": (GRPO, {**STEPS, "length": "token", "clip_high": 0.28, "drop_equal": True, "beta": 0.0}),
     "grpo, dr": (GRPO, {**STEPS, "length": "constant", "deviation": "none", "kl": "reward"}),
     "grpo, gspo": (GRPO, {**STEPS, "importance": "sequence", "deviation": "batch"}),
+    "grpo, relatives": (GRPO, {**STEPS, **RELATIVES, "entropy_coefficient": 0.01}),
     "rloo": (RLOO, STEPS),
     "rloo, normalised": (RLOO, {**STEPS, "normalize_advantages": True}),
 }
@@ -101,10 +103,10 @@ def test_every_logged_key_is_defined_and_every_defined_key_is_logged(name):
     algorithm = made(name, model)
     for number in range(2):
         _, logs = one_update(algorithm, model, number)
-    absent = (
-        {"kl/loss"} if algorithm.config.beta == 0 or getattr(algorithm.config, "kl", "") == "reward" else ()
-    )
-    assert set(logs) == set(sys.modules[type(algorithm).__module__].LOGGED) - set(absent)
+    absent = {"policy/engine_weight"}  # of another engine
+    if algorithm.config.beta == 0 or getattr(algorithm.config, "kl", "") in ("reward", "to_go"):
+        absent |= {"kl/loss"}
+    assert set(logs) == set(sys.modules[type(algorithm).__module__].LOGGED) - absent
     assert all(math.isfinite(value) for value in logs.values())
 
 
@@ -127,7 +129,8 @@ def test_nothing_to_learn_changes_nothing(name):
     model = actor(reference="none")
     off = {"beta": 0.0, "weight_decay": 0.0}
     kind = LEARNERS[name][0]
-    off |= {} if kind in (GRPO, RLOO, TRPO) else {"value_coefficient": 0.0}
+    own = {GRPO: {"entropy_coefficient": 0.0}, RLOO: {}, TRPO: {}}
+    off |= own.get(kind, {"value_coefficient": 0.0})
     algorithm = made(name, model, **off)
     batch = algorithm.prepare(scored(algorithm, model))
     before = parameters(model.policy)

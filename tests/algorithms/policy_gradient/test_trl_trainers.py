@@ -4,6 +4,7 @@ TRL draws the answers. Our learner gets the same network, prompts, answers and r
 gradients of all its steps must be TRL's. What differs from TRL's defaults is in `CHANGED` and in the cases.
 """
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ LONGEST = 8
 CHANGED = {
     "use_cpu": True,
     "bf16": False,  # float32, so that rounding does not hide a difference
-    "max_completion_length": LONGEST,  # 256: the answers of a random network are long
+    "max_completion_length": LONGEST,  # 512: the answers of a random network are long
     "per_device_train_batch_size": 16,  # 8 is one prompt of GRPO's: two are needed to see the groups
     "logging_strategy": "no",
     "save_strategy": "no",
@@ -35,19 +36,58 @@ CHANGED = {
     "disable_tqdm": True,
 }
 FAST = {"learning_rate": 0.03, "num_iterations": 3, "max_steps": 3}  # ratios other than 1
-OWN_FAST = {"learning_rate": 0.03, "epochs": 3, "schedule": "linear", "total_steps": 3}
+OWN_FAST = {"learning_rate": 0.03, "epochs": 3, "total_steps": 3}
+MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+ENGINE = "vllm_importance_sampling"
+
+
+def fast(theirs, ours, temperature=1.0, **both):
+    """Three steps of GRPO: TRL's changes, ours, and those that have the same name."""
+    return GRPO, {**FAST, **theirs, **both}, {**OWN_FAST, **ours, **both}, temperature
+
+
 CASES = {  # the learner, changes of TRL's configuration, ours of the preset, and the temperature
     "grpo": (GRPO, {}, {}, 1.0),
-    "grpo, kl": (GRPO, {"beta": 0.04, **FAST}, {"beta": 0.04, **OWN_FAST}, 1.0),
-    "grpo, kl, temperature": (
-        GRPO, {"beta": 0.04, "temperature": 0.6, **FAST}, {"beta": 0.04, **OWN_FAST}, 0.6,
+    "grpo, kl": fast({}, {}, beta=0.04),
+    "grpo, kl, temperature": fast({"temperature": 0.6}, {}, 0.6, beta=0.04),
+    "delta": fast({"delta": 1.02, "epsilon": 0.01}, {"cap": 1.02, "clip": 0.01}, learning_rate=0.005),
+    "cispo": fast(
+        {"loss_type": "cispo", "epsilon_high": 1.02}, {"surrogate": "cispo", "cap": 1.02}, learning_rate=0.005
     ),
+    "sapo": fast(
+        {"loss_type": "sapo", "sapo_temperature_pos": 4.0, "sapo_temperature_neg": 9.0},
+        {"surrogate": "sapo", "length": "answer", "sapo_positive": 4.0, "sapo_negative": 9.0},
+    ),
+    "overlong, answers": fast(
+        {"mask_truncated_completions": True, "loss_type": "grpo"},
+        {"drop_overlong": True, "length": "answer"}, beta=0.04,
+    ),
+    "overlong, constant": fast(
+        {"mask_truncated_completions": True, "loss_type": "dr_grpo", "scale_rewards": "batch"},
+        {"drop_overlong": True, "length": "constant", "deviation": "batch"},
+    ),
+    "entropy": fast(
+        {"entropy_coef": 0.3, "mask_truncated_completions": True, "temperature": 0.6},
+        {"entropy_coefficient": 0.3, "drop_overlong": True}, 0.6,
+    ),
+    "sequence": fast(
+        {"importance_sampling_level": "sequence", "loss_type": "grpo"},
+        {"importance": "sequence", "length": "answer"}, beta=0.04,
+    ),
+    **{
+        mode: fast(
+            {f"{ENGINE}_mode": mode, f"{ENGINE}_clip_max": 1.1, f"{ENGINE}_clip_min": 0.8},
+            {"engine_weight": mode, "engine_weight_max": 1.1, "engine_weight_min": 0.8}, beta=0.04,
+        )
+        for mode in MODES
+    },
     "rloo": (RLOO, {}, {}, 1.0),
     "rloo, temperature": (RLOO, {"temperature": 0.6, **FAST}, OWN_FAST, 0.6),
 }  # fmt: skip
 OTHER_DEFAULTS = {
     "use_bias_correction_kl": False, "scale_rewards": "none", "loss_type": "grpo", "epsilon": 0.01,
     "temperature": 0.9, "max_grad_norm": 0.1, "lr_scheduler_type": "constant",
+    "delta": 1.01, "mask_truncated_completions": True, "entropy_coef": 0.1,
 }  # fmt: skip
 
 
@@ -56,8 +96,16 @@ def reward(completion_ids, **columns):
     return [sum(i % 2 == 0 for i in ids) / len(ids) for ids in completion_ids]
 
 
-def theirs(kind, folder, changes):
-    """TRL's answers with their prompts, and the loss and the gradient of each step."""
+def by_engine(ids):
+    """What another engine says of its tokens: made up, and near the log-probabilities of a new network."""
+    return [0.2 * math.sin(7 * i + n) - math.log(SIZE) for n, i in enumerate(ids)]
+
+
+def theirs(kind, folder, changes, foreign=False):
+    """TRL's answers with their prompts, and the loss and the gradient of each step.
+
+    With `foreign`, TRL believes that an engine drew the answers, which says `by_engine` of them.
+    """
     from datasets import Dataset
 
     answers, losses, gradients = [], [], []
@@ -76,6 +124,14 @@ def theirs(kind, folder, changes):
             loss = super().compute_loss(*given, **more)
             losses.append(float(loss.detach()))
             return loss
+
+        def _generate(self, prompts):
+            self.use_vllm = False
+            ours = list(super()._generate(prompts))
+            if foreign:
+                assert ours[4] is None  # sampling_per_token_logps_list
+                self.use_vllm, ours[4] = True, [by_engine(ids) for ids in ours[1]]
+            return tuple(ours)
 
     module(llama(), 1).save_pretrained(folder / "reference")
     policy = module(llama(), 0)
@@ -103,6 +159,8 @@ def batch_of(answers, temperature):
         real[i, : len(row)] = True
         is_action[i, len(prompt) : len(row)] = True
         rewards[i, len(row) - 1] = reward([ids])[0]
+    logprobs = torch.zeros(shape)
+    logprobs[is_action] = torch.tensor([said for _, ids in answers for said in by_engine(ids)])
     texts = [prompt for prompt, _ in answers]
     return TokenBatch(
         tokens=tokens,
@@ -113,20 +171,27 @@ def batch_of(answers, temperature):
         ended=torch.ones(len(rows), dtype=torch.bool),
         episode=torch.arange(len(rows)),
         group=torch.tensor([sorted(set(texts)).index(text) for text in texts]),
-        drawn_logprob=torch.zeros(shape),
+        overlong=torch.tensor([ids[-1] != words.eos_token_id for _, ids in answers]),
+        drawn_logprob=logprobs,
         support=Support.full(int(is_action.sum()), SIZE, temperature),
     )
 
 
-def ours(kind, batch, changes):
+def ours(kind, batch, changes, foreign=False):
     """The loss before the first step, and the gradient of each step, of our learner with the preset."""
+    engine = {"engine": "another:Engine"} if foreign else {}
     policy, reference = (LanguageModel(module(llama(), seed), tokenizer()) for seed in (0, 1))
     model = Actor.build(
-        policy, critic="none", reference=reference, decoding=Decoding(max_new_tokens=LONGEST), key=Key(0)
+        policy,
+        critic="none",
+        reference=reference,
+        decoding=Decoding(max_new_tokens=LONGEST, **engine),
+        key=Key(0),
     )
-    learner = kind(kind.Config(**{**kind.Config.presets["trl"], **changes}), model)
-    prepared = learner.prepare(score(model, batch, tempered=learner.tempered))
-    loss = learner.loss(model, prepared)["total"].sum() / learner.divisor(prepared)
+    learner = kind(kind.Config(**{**kind.Config.presets["trl"], "total_steps": 1, **changes}), model)
+    prepared = learner.prepare(score(model, batch, tempered=learner.tempered, support=learner.rescores))
+    parts = [learner.loss(model, prepared.take(rows)) for rows in learner.micro_batches(prepared)]
+    loss = sum(part["total"].sum() for part in parts) / learner.divisor(prepared)
     gradients, parameters = [], dict(policy.module.named_parameters())
     learner.gradient.optimizer.register_step_pre_hook(
         lambda *given: gradients.append({path: p.grad.clone() for path, p in parameters.items()})
@@ -141,12 +206,12 @@ def apart(one, other):
     return max(float((one[path] - other[path]).abs().max()) for path in other) / largest
 
 
-@pytest.mark.sweep("grpo, kl, temperature", "rloo, temperature")
+@pytest.mark.sweep("grpo, kl, temperature", "entropy", "sequence_mask", "rloo, temperature")
 @pytest.mark.parametrize("name", CASES)
 def test_the_preset_learns_as_the_trainer_of_trl(name, tmp_path):
-    kind, changes, own, temperature = CASES[name]
-    answers, losses, gradients = theirs(kind, tmp_path, changes)
-    loss, found = ours(kind, batch_of(answers, temperature), own)
+    (kind, changes, own, temperature), foreign = CASES[name], name in MODES
+    answers, losses, gradients = theirs(kind, tmp_path, changes, foreign)
+    loss, found = ours(kind, batch_of(answers, temperature), own, foreign)
     assert loss == pytest.approx(losses[0], abs=1e-6)
     assert len(found) == len(gradients) == changes.get("max_steps", 1)
     assert max(apart(*pair) for pair in zip(found, gradients, strict=True)) < 1e-5

@@ -25,6 +25,11 @@ CASES = {
     "rloo": (RLOO, {"beta": 0.05}),
     "rloo, normalised": (RLOO, {"beta": 0.05, "normalize_advantages": True}),
 }
+RELATIVES = {
+    "delta": (GRPO, {"beta": 0.0, "length": "token", "clip": 0.03, "cap": 1.15}),
+    "cispo": (GRPO, {"beta": 0.04, "length": "token", "surrogate": "cispo", "cap": 1.1}),
+    "sapo": (GRPO, {"beta": 0.0, "surrogate": "sapo"}),
+}
 
 
 def of_trl():

@@ -16,10 +16,10 @@ from loquent.training.recipes.foreign_names import NAMES, SHARED
 # TRL's own settings without a counterpart here: engines, telemetry of its log, and losses of its own
 HERE = Path(__file__).resolve().parents[3]
 ALONE = re.compile(
-    r"vllm_|use_transformers_|transformers_continuous|log_|num_completions_to_print|cache_implementation|ds3_"
-    r"|router_aux|vespo_|sapo_|off_policy_mask|entropy_coef_|entropy_target|use_adaptive_entropy"
-    r"|top_entropy_quantile|delta$|max_tool|multi_objective|cast_lm_head|chat_template_kwargs|pad_to_multiple"
-    r"|shuffle_dataset|mask_truncated|trust_remote_code|normalize_advantages|num_generations_eval|use_vllm$"
+    r"vllm_(?!importance_sampling_(corr|mode|clip))|use_transformers_|transformers_continuous|log_|num_completions_to_print|cache_implementation|ds3_"
+    r"|router_aux|vespo_|off_policy_mask|entropy_coef_|entropy_target|use_adaptive_entropy"
+    r"|top_entropy_quantile|max_tool|multi_objective|cast_lm_head|chat_template_kwargs|pad_to_multiple"
+    r"|shuffle_dataset|trust_remote_code|normalize_advantages|num_generations_eval|use_vllm$"
 )
 
 
@@ -79,6 +79,10 @@ def refusal(*overrides, name="reviews_grpo"):
         ("reviews_grpo", "algorithm.num_generations=8", "training.answers"),
         ("reviews_grpo", "training.max_completion_length=64", "decoding.max_new_tokens"),
         ("reviews_grpo", "algorithm.epsilon=0.2", "algorithm.clip"),
+        ("reviews_grpo", "algorithm.delta=4", "algorithm.cap"),
+        ("reviews_grpo", "algorithm.loss_type=cispo", "algorithm.length or algorithm.surrogate"),
+        ("reviews_grpo", "mask_truncated_completions=true", "algorithm.drop_overlong"),
+        ("reviews_grpo", "algorithm.entropy_coef=0.1", "algorithm.entropy_coefficient"),
         ("reviews_grpo", "training.max_steps=10", "training.updates"),
         ("reviews_grpo", "training.per_device_train_batch_size=8", "algorithm.minibatch"),
         ("reviews_grpo", "gradient_accumulation_steps=2", "algorithm.token_budget"),
@@ -114,8 +118,8 @@ def test_a_typed_name_gets_the_setting_of_the_learner_at_hand(name, override, se
 
 
 def test_a_learner_without_the_setting_hears_who_has_it():
-    assert refusal("algorithm.ent_coef=0.1").endswith(
-        "and grpo has nothing of the kind; algorithm.entropy_coefficient is a setting of a2c, nlpo, ppo"
+    assert refusal("algorithm.clip_range_vf=0.1").endswith(
+        "and grpo has nothing of the kind; algorithm.value_clip is a setting of nlpo, ppo, turn_ppo"
     )
     assert "decoding.max_new_tokens" in refusal("max_completion_length=9", name="tagging_ppo")
     assert refusal("logging_steps=1").endswith("leave it out: each update is logged, in metrics.jsonl")

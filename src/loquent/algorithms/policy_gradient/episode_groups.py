@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from loquent.algorithms.policy_gradient.on_policy import (
@@ -129,6 +129,10 @@ class ComparedAnswers(OnPolicy):
         """The numbers of the episodes to learn from; all of them here."""
         return torch.arange(len(episodes.group), device=episodes.group.device)
 
+    def keeps(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
+        """Whether a row's episode is learned from, of those in a minibatch; all of them here."""
+        return torch.ones_like(batch.ended)
+
     def minibatches(self, batch: TokenBatch, rows: Tensor) -> Iterator[Tensor]:
         """The rows of each gradient step: those of whole episodes."""
         episodes = episodes_of(batch)
@@ -137,14 +141,15 @@ class ComparedAnswers(OnPolicy):
             yield rows[torch.isin(episodes.number[rows], chosen)]
 
     def micro_batches(self, minibatch: TokenBatch) -> Sequence[Sequence[int]]:
-        """The rows of each forward pass: whole episodes of similar length.
+        """The rows of each forward pass: whole episodes of similar length, of those that are kept.
 
         They have at most `token_budget` padded tokens, or are one episode.
         """
-        lengths = minibatch.real.sum(1).tolist()
+        lengths, kept = minibatch.real.sum(1).tolist(), self.keeps(minibatch).tolist()
         episodes: dict[int, list[int]] = {}
         for row, number in enumerate(minibatch.episode.tolist()):
-            episodes.setdefault(number, []).append(row)
+            if kept[row]:
+                episodes.setdefault(number, []).append(row)
         parts: list[list[int]] = []
         width = 0
         for rows in sorted(episodes.values(), key=lambda rows: -max(lengths[row] for row in rows)):
@@ -162,6 +167,7 @@ class ComparedAnswers(OnPolicy):
         placed = torch.zeros_like(batch.reward, dtype=torch.float64)
         placed[batch.is_action] = of(batch.advantage, batch.is_action).double()
         advantage = episodes.sums(placed) / episodes.length
+        kept = self.keeps(batch).new_zeros(len(reward)).scatter(0, episodes.number, self.keeps(batch))
         return {
             **reference_kl(batch),
             "kl/coefficient": self.config.beta,
@@ -169,5 +175,5 @@ class ComparedAnswers(OnPolicy):
             "reward/penalty": 0.0 - self.config.beta * penalty / len(reward),
             "advantage/mean": float(advantage.mean()),
             "advantage/deviation": float(advantage.std(unbiased=False)),
-            "groups/learned": len(self.episodes_to_learn(batch, episodes)) / len(reward),
+            "groups/learned": float(kept[self.episodes_to_learn(batch, episodes)].sum()) / len(reward),
         }

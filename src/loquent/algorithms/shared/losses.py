@@ -16,16 +16,19 @@ def clipped_surrogate(
     advantage: Float[Tensor, " N"],
     clip: float,
     high: float | None = None,
+    cap: float | None = None,
 ) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"], Bool[Tensor, " N"]]:
     """The negated L^CLIP per token (arXiv:1707.06347v2 eq. 7), the ratio, and whether it is clipped.
 
-    A ratio outside [1 - clip, 1 + high] is clipped; `high` is `clip` by default.
+    A ratio outside [1 - clip, 1 + high] is clipped; `high` is `clip` by default. With a `cap`, the other
+    ratio is at most this.
     """
     high = clip if high is None else high
     ratio = (new - old).exp()  # r_t(θ), eq. (6)
     bounded = ratio.clamp(1 - clip, 1 + high)
     outside = (ratio - 1 < -clip) | (ratio - 1 > high)
-    return -torch.minimum(ratio * advantage, bounded * advantage), ratio, outside
+    free = ratio if cap is None else ratio.clamp(max=cap)
+    return -torch.minimum(free * advantage, bounded * advantage), ratio, outside
 
 
 def squared_error(

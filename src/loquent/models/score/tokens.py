@@ -172,7 +172,14 @@ def deciding(batch: TokenBatch) -> Bool[Tensor, "B T"]:
 
 
 @torch.no_grad()
-def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192, tempered: bool = False) -> TokenBatch:
+def score(
+    actor: Actor,
+    batch: TokenBatch,
+    *,
+    token_budget: int = 8192,
+    tempered: bool = False,
+    support: bool = False,
+) -> TokenBatch:
     """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`.
 
     Each network runs once, without dropout. The fields of a missing critic or reference model stay None. All
@@ -180,10 +187,11 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192, tempered
 
     Args:
         tempered: take the full softmax at the temperature that each token was drawn with, instead of 1.
+        support: give `own_logprob` too, of the policy in the support of each token.
     """
     batch = batch.to(torch.promote_types(actor.policy.dtype, torch.float32))
     batch = replace(batch, tempered=tempered)
-    policy, reference, value = (torch.zeros_like(batch.reward) for _ in range(3))
+    policy, own, reference, value = (torch.zeros_like(batch.reward) for _ in range(4))
     bootstrap = batch.reward.new_zeros(len(batch))
     with evaluating(actor):
         for rows in micro_batches(batch, token_budget):
@@ -192,8 +200,10 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192, tempered
             last = (part.real.sum(1, keepdim=True) - 1).clamp_min(0)
             wanted = deciding(part).scatter(1, last, True)
             hidden, values = actor(part, want_values=actor.critic is not None, wanted=wanted)
-            own = action_scores(actor.policy, part, support=False, entropy=False, hidden=hidden).policy
-            policy[rows, :width] = _placed(own, part, policy)
+            scores = action_scores(actor.policy, part, support=support, entropy=False, hidden=hidden)
+            policy[rows, :width] = _placed(scores.policy, part, policy)
+            if support:
+                own[rows, :width] = _placed(scores.drawn, part, policy)
             if actor.reference is not None:
                 recorded = head(actor.reference) is not None
                 states = pretrained.hidden(actor.reference, part.tokens, wanted) if recorded else None
@@ -202,7 +212,7 @@ def score(actor: Actor, batch: TokenBatch, *, token_budget: int = 8192, tempered
             if values is not None:
                 value[rows, :width] = _placed(values[:, :-1][part.is_action[:, 1:]], part, policy)
                 bootstrap[rows] = values.gather(1, last)[:, 0].to(bootstrap)
-    measured: dict[str, Tensor] = {"policy_logprob": policy}
+    measured: dict[str, Tensor] = {"policy_logprob": policy} | ({"own_logprob": own} if support else {})
     measured |= {"reference_logprob": reference} if actor.reference is not None else {}
     measured |= {"value": value, "bootstrap": bootstrap} if actor.critic is not None else {}
     return replace(batch, **measured)  # type: ignore[arg-type]  # the names of the dict are fields

@@ -48,14 +48,18 @@ class TokenBatch:
     drawn_logprob: Float[Tensor, "B T"] | None = None
     policy_logprob: Float[Tensor, "B T"] | None = None  # full softmax, like reference_logprob
     reference_logprob: Float[Tensor, "B T"] | None = None
+    # like drawn_logprob, by the learner's own weights, where another engine may have drawn
+    own_logprob: Float[Tensor, "B T"] | None = None
     version: Int64[Tensor, "B T"] | None = None  # the number of the policy's weights that drew the token
     value: Float[Tensor, "B T"] | None = None  # of the state of the action token
     advantage: Float[Tensor, "B T"] | None = None
     target: Float[Tensor, "B T"] | None = None
+    weight: Float[Tensor, "B T"] | None = None  # of the policy's loss at an action token; None: 1
     bootstrap: Float[Tensor, " B"] | None = None  # value at the last real token
     # the row of the task, numbered within the batch: answers to one row have one number
     group: Int64[Tensor, " B"] | None = None
     segment: Int64[Tensor, " B"] | None = None  # the part of its episode's conversation, from 0
+    overlong: Bool[Tensor, " B"] | None = None  # an answer of its episode was cut for its length
     # of the action tokens in the order of is_action.nonzero(); None: all tokens at temperature 1
     support: Support | None = None
     # whether policy_logprob and reference_logprob have the temperatures of the support, instead of 1
@@ -222,6 +226,10 @@ def token_batch(
     ]
     rows = [(index, row) for index, of_episode in enumerate(rows_of_episodes) for row in of_episode]
     groups = {name: n for n, name in enumerate(dict.fromkeys((e.split, e.row) for e in episodes))}
+    overlong = [
+        any(turn.seat == (seat or episode.learning) and turn.stopped == "length" for turn in episode.turns)
+        for episode in episodes
+    ]
     shape = len(rows), max((len(row.ids) for _, row in rows), default=0)
     tokens, turn = np.full(shape, format.pad, dtype=np.int64), np.full(shape, HEAD, dtype=np.int64)
     real, is_action = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
@@ -254,6 +262,7 @@ def token_batch(
             [groups[episodes[index].split, episodes[index].row] for index, _ in rows], dtype=torch.int64
         ),
         segment=torch.tensor([row.segment for _, row in rows], dtype=torch.int64),
+        overlong=torch.tensor([overlong[index] for index, _ in rows], dtype=torch.bool),
         drawn_logprob=torch.from_numpy(drawn) if all_recorded else None,
         policy_logprob=torch.from_numpy(policy) if all_recorded and has_policy else None,
         version=torch.from_numpy(version) if all_recorded else None,

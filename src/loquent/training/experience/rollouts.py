@@ -22,7 +22,7 @@ class Played(Batches):
     def check(cls, recipe: Recipe, algorithm: type[Algorithm]) -> None:
         """Raise BadSetting if the algorithm compares the answers to a row, and there are too few."""
         super().check(recipe, algorithm)
-        answers, least = recipe.training.answers, algorithm.least_answers
+        answers, least = recipe.training.answers, 1 if recipe.config.alone else algorithm.least_answers
         if answers < least:
             raise BadSetting(
                 f"training.answers = {answers}: {recipe.algorithm} compares the answers to one row and needs "

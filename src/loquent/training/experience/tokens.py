@@ -41,7 +41,9 @@ class PlayedTokens(TokenBatches, Played):
         batch = batch.to(actor.device)
         with products(actor.policy):
             own = self.algorithm
-            return score(actor, batch, tempered=own.tempered) if own.scored else batch
+            if not own.scored:
+                return batch
+            return score(actor, batch, tempered=own.tempered, support=own.rescores)
 
     def summary(self, episodes: Sequence[Episode], batch: TokenBatch) -> dict[str, float]:
         """The values under `rollout/` for answers of tokens."""
