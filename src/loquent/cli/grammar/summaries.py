@@ -14,6 +14,7 @@ EVERYBODY = {
     "list": "list the kinds, or the known names of a kind",
     "show": "print a recipe with every default written out",
     "bench": "run a suite of recipes and write tables with intervals; continue a suite that was stopped",
+    "search": "search settings of a recipe on validation rows; continue a search that was stopped",
     "check": "check that a task, built-in or your own, obeys the laws of the task contract",
     "export": "copy a run's model into an ordinary Hugging Face folder",
 }
