@@ -63,8 +63,8 @@ def check(files: RunFolder, recipe: Recipe, updates: int) -> None:
     if stop is not None:
         raise BadCheckpoint(
             f"{files.path} was stopped early, after update {stop}: {recipe.training.stop_metric} did not "
-            f"improve in {recipe.training.patience} evaluations. More updates change nothing; train a new run "
-            "with a larger training.patience"
+            f"improve in {recipe.training.patience} evaluations. More updates change nothing; train a new "
+            "run with a larger training.patience"
         )
 
 
@@ -81,7 +81,9 @@ def extend(files: RunFolder, recipe: Recipe) -> None:
 
 
 def stopped_at(files: RunFolder, recipe: Recipe) -> int | None:
-    """The update at which early stopping ended a run, as it would with more updates too; None if it did not.
+    """The update at which early stopping ended a run; None if it did not.
+
+    It would end a run of more updates there too.
 
     Raises:
         BadCheckpoint: the newest checkpoint is refused.

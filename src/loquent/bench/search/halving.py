@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from loquent.errors import BadSetting
 
@@ -22,7 +23,7 @@ def read_rungs(text: str, updates: int) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
         raise BadSetting(f"--rungs {text}: not every part is a whole number; {allowed}")
     rungs = (*map(int, parts), updates)
-    if rungs[0] < 1 or any(low >= high for low, high in zip(rungs, rungs[1:], strict=False)):
+    if 0 in rungs[:-1] or any(low >= high for low, high in pairwise(rungs)):
         raise BadSetting(f"--rungs {text}: {allowed}; training.updates=N changes these")
     return rungs
 

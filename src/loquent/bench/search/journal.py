@@ -18,6 +18,7 @@ from loquent.core.values import Record, freeze, plain
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
 
+SAMPLERS = ("random", "tpe")
 PLAN, RECIPE, LINES = "search.json", "recipe.yaml", "search.jsonl"
 
 
@@ -42,7 +43,7 @@ class Plan:
     metric: str
     higher: bool
     trials: int = setting(low=1)
-    sampler: Literal["random", "tpe"]
+    sampler: str = setting(choices=SAMPLERS)
     sampler_version: str
     seed: int = setting(low=0)
     seeds: int = setting(low=1)
@@ -124,7 +125,7 @@ class Journal:
 
     def add(self, event: Proposal | Result) -> None:
         """Write an event, and wait until it is on disk."""
-        atomic.append_line(self.path, plain(asdict(event)))
+        atomic.append_line(self.path, {"event": event.event, **plain(asdict(event))})
         self._take(event)
 
     def rung(self, number: int) -> dict[int, float | None]:

@@ -63,9 +63,7 @@ def _figures(results: Results) -> list[Figure]:
     return [_rungs(ids, results), *figures] if len(results.plan.rungs) > 1 else figures
 
 
-def _of_setting(
-    ids: ChartIds, results: Results, dimension: Dimension, values: Mapping[int, float]
-) -> Figure:
+def _of_setting(ids: ChartIds, results: Results, dimension: Dimension, values: Mapping[int, float]) -> Figure:
     """The values of the first rung against a setting."""
     metric, path = results.plan.metric, dimension.path
     after = f"after {results.plan.rungs[0]} updates"
@@ -111,7 +109,9 @@ def _rungs(ids: ChartIds, results: Results) -> Figure:
     for trial in results.rungs[0]:
         at = zip(results.plan.rungs, results.rungs, strict=True)
         course = [(updates, own[trial]) for updates, own in at if own.get(trial) is not None]
-        points = [Point(float(updates), value, value, value, 1) for updates, value in course if value is not None]
+        points = [
+            Point(float(updates), value, value, value, 1) for updates, value in course if value is not None
+        ]
         colour = BEST if trial == results.best else OTHERS
         lines += [Curve(f"trial {trial}", colour, points)] if points else []
     drawing = curves(ids, "Trials by rung", results.plan.metric, lines)
@@ -121,4 +121,6 @@ def _rungs(ids: ChartIds, results: Results) -> Figure:
 def _legend(lines: list[Curve]) -> list[Curve]:
     """One curve for the best trial, and one for the others."""
     named = {BEST: "the best trial", OTHERS: "other trials"}
-    return [Curve(text, colour, ()) for colour, text in named.items() if colour in {one.colour for one in lines}]
+    return [
+        Curve(text, colour, ()) for colour, text in named.items() if colour in {one.colour for one in lines}
+    ]

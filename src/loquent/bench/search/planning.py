@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loquent.bench.search import checks, halving, space
-from loquent.bench.search.journal import Plan, sampler_version
+from loquent.bench.search.journal import SAMPLERS, Plan, sampler_version
 from loquent.errors import BadSetting, naming_extras
 from loquent.training.recipes import Recipe
-
-SAMPLERS = ("random", "tpe")
 
 
 def plan(

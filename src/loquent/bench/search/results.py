@@ -45,13 +45,13 @@ class Results:
         """What became of a trial, in a few words."""
         for number, values in enumerate(self.rungs):
             if trial not in values:
-                return f"ended after {self.plan.rungs[number - 1]} updates"
+                return f"ended at update {self.plan.rungs[number - 1]}"
             if values[trial] is None:
                 return f"failed: {self.journal.results[trial, number].why}"
         return "the best" if trial == self.best else "trained to the end"
 
     def table(self) -> Table:
-        """All trials, the best first: their settings, their value after each rung, and what became of them."""
+        """All trials, the best first: settings, values after each rung, and what became of them."""
         paths = [dimension.path for dimension in self.space]
         values = [f"{self.plan.metric} at {updates}{ARROWS[self.plan.higher]}" for updates in self.plan.rungs]
         rows = [

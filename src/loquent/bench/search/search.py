@@ -28,7 +28,7 @@ from loquent.core.values import freeze
 from loquent.errors import BadCheckpoint, BadSetting, NotTrusted
 from loquent.files import atomic, trust
 from loquent.files.run_folder import RunFolder
-from loquent.training import extending, recipes
+from loquent.training import recipes
 from loquent.training.recipes import Recipe
 from loquent.training.recipes.sections import Tuning
 

@@ -23,8 +23,8 @@ class Options(Importing):
     examples = ("loquent resume runs/ppo", "loquent resume runs/ppo training.updates=200")
     run: str = argument(
         "RUN",
-        "the run's folder, or the folder of `train --seeds` or of `search`; training.checkpoint_every sets how often "
-        "checkpoints are written",
+        "the run's folder, or the folder of `train --seeds` or of `search`; training.checkpoint_every sets "
+        "how often checkpoints are written",
     )
     overrides: tuple[str, ...] = argument(
         "training.updates=N",
@@ -38,8 +38,8 @@ class Options(Importing):
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Continue the run in a folder, the runs of several seeds, or a search."""
     from loquent.bench.search import journal
-    from loquent.bench.seeds import PLAN, resume_seeds
     from loquent.bench.search.search import resume_search
+    from loquent.bench.seeds import PLAN, resume_seeds
     from loquent.training.extending import extend_recipe
     from loquent.training.run import load_run
     from loquent.training.train import train
