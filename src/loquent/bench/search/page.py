@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from loquent.bench.search.results import Results, setting_text
 from loquent.bench.search.space import Choices, Dimension
@@ -121,6 +122,5 @@ def _rungs(ids: ChartIds, results: Results) -> Figure:
 def _legend(lines: list[Curve]) -> list[Curve]:
     """One curve for the best trial, and one for the others."""
     named = {BEST: "the best trial", OTHERS: "other trials"}
-    return [
-        Curve(text, colour, ()) for colour, text in named.items() if colour in {one.colour for one in lines}
-    ]
+    first = {line.colour: line for line in reversed(lines)}
+    return [replace(first[colour], label=text) for colour, text in named.items() if colour in first]

@@ -173,7 +173,7 @@ class _Search:
 
     def _finish(self) -> Results:
         """Write the best recipe, the note in the folders of its runs, and the page."""
-        updates, episodes = trials.spent(self.folder)
+        updates, episodes = trials.cost(self.folder)
         tuning = Tuning(
             trials=self.plan.trials,
             updates=updates,

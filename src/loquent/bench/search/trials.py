@@ -88,7 +88,7 @@ def _logged(folder: Path, checkpoint: str) -> Mapping[str, Any]:
     return next((line for line in lines if line["update"] == update), {})
 
 
-def spent(out: Path) -> tuple[int, int]:
+def cost(out: Path) -> tuple[int, int]:
     """The updates and the episodes of all runs of a search, failed ones included."""
     updates = episodes = 0
     for folder in sorted(out.glob(f"{PREFIX}*")):
