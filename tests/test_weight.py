@@ -17,9 +17,9 @@ SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
-    "algorithms": 4_423,
-    "bench": 6_157,
-    "cli": 3_464,
+    "algorithms": 4_233,
+    "bench": 7_019,
+    "cli": 3_557,
     "core": 3_981,
     "corpora": 1_552,
     "data": 4_464,
@@ -33,7 +33,7 @@ LIMITS = {
     "statistics": 1_018,
     "tasks": 12_798,
     "tools": 2_626,
-    "training": 4_642,
+    "training": 4_665,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -38,6 +38,7 @@ EXTRAS = dict.fromkeys(
     "pandas": "pandas",
     "fastapi": "serve",
     "uvicorn": "serve",
+    "optuna": "search",
 }
 
 

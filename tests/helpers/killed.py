@@ -283,6 +283,21 @@ def at_the_end(count):
     _around(atomic, "write_json", lambda path, value: path.name == "evaluation.json" and tick())
 
 
+def after_result(count):
+    """A search has noted the result of a trial."""
+    from loquent.bench.search.journal import Journal
+
+    tick = _counted(count, lambda *_: die())
+    _around(Journal, "add", after=lambda _, event: event.event == "result" and tick())
+
+
+def in_extension(count):
+    """An extended run has noted its updates, and made none of them."""
+    from loquent.files.run_folder import RunFolder
+
+    _around(RunFolder, "extend", after=_counted(count, lambda *_: die()))
+
+
 def anywhere(count):
     """At the call number `count` of any Python function of the package or of a library, once training has
     begun.
@@ -303,5 +318,6 @@ POINTS = {
         in_rollout, in_table, in_step, in_network, in_decoding, in_update, in_backward, in_tensors, in_policy,
         in_json, before_rename, after_rename,
         in_removal, in_log, after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end, anywhere,
+        after_result, in_extension,
     )
 }  # fmt: skip

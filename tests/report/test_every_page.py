@@ -16,14 +16,22 @@ from loquent.bench import suite as suites
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.preferences import over_optimization
 from loquent.bench.preferences import page as reward_page
+from loquent.bench.search import page as search_page
+from loquent.bench.search.journal import Journal, Plan, Proposal, Result
+from loquent.bench.search.results import Results as SearchResults
+from loquent.bench.search.samplers import propose
+from loquent.bench.search.space import restore
 from loquent.bench.study import page as study_page
 from loquent.bench.study.judgements import Judgements, Preference, Rating
 from loquent.bench.study.summary import study
+from loquent.core.seeding import Key
 from loquent.report import plot, write_report
 from loquent.report.groups import Point
 from loquent.statistics.resampling import Resampling
+from loquent.training import recipes
+from loquent.training.recipes.sections import Tuning
 
-KINDS = ("run", "runs", "plot", "suite", "study", "reward model")
+KINDS = ("run", "runs", "plot", "suite", "study", "reward model", "search")
 SHAPES = "svg[role=img] :is(path, circle, line, polyline, rect)"
 STYLES = f"""[...document.querySelectorAll('{SHAPES}')].map(shape => {{
     const style = getComputedStyle(shape);
@@ -86,6 +94,7 @@ def pages(tmp_path_factory):
     plot([where / "ppo"], ["rollout/success", "rollout/return"]).save(files["plot"])
     files["suite"].write_text(suite_page.html(suite_results()), encoding="utf-8")
     files["study"].write_text(study_page.html(judged(), 0.95), encoding="utf-8")
+    files["search"].write_text(search_page.html(search_results(where)), encoding="utf-8")
     files["reward model"].write_text(reward_page.html(NOTE), encoding="utf-8")
     return files
 
@@ -133,6 +142,27 @@ def judged():
         for i in range(12)
     )
     return study(Judgements(ratings, preferences), Resampling(resamples=100))
+
+
+def search_results(folder):
+    """A search of numbers and choices over two rungs, of which a trial failed with a hostile text."""
+    recipe = recipes.load("reviews_ppo")
+    texts = ("algorithm.learning_rate=log:1e-5:1e-3", "algorithm.epochs=1:4", "model.critic=network,head")
+    plan = Plan(
+        recipe=recipe.fingerprint, space=texts, whole=("algorithm.epochs",), metric="return", higher=True,
+        trials=6, sampler="random", sampler_version="", seed=0, seeds=2, rungs=(10, 30), keep=0.5,
+    )  # fmt: skip
+    space, lines = restore(texts, plan.whole), Journal(folder)
+    for trial in range(6):
+        told = [(point, None) for point in lines.proposals.values()]
+        lines.add(Proposal(trial, propose("random", space, Key(0), told, True)))
+    for trial in range(5):
+        lines.add(Result(trial, 0, trial / 8, (trial / 8, trial / 8)))
+    lines.add(Result(5, 0, None, why=made.HOSTILE.replace("\ud800", "")))
+    for trial in (2, 3, 4):
+        lines.add(Result(trial, 1, trial / 4, (trial / 4, trial / 4), seconds=3.5))
+    tuning = Tuning(trials=6, updates=240, episodes=9, seconds=10.5, metric="return", split="validation")
+    return SearchResults(folder, plan, recipe, space, lines, tuning)
 
 
 BOUNDS = {"low": 0.7, "high": 0.9}

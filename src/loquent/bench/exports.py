@@ -217,6 +217,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "over_rows": _as_json(row.over_rows),
         "published": published if row.paper else None,
         "failures": {str(seed): failure for seed, failure in row.failures.items()},
+        "tuning": row.tuning or None,
     }
 
 

@@ -47,6 +47,7 @@ class Job:
     agent: str | Record = ""
     needs: tuple[str, ...] = ()  # the keys of other jobs
     ranks: tuple[Rank, ...] = ()  # pairs of answers to rank by the Q of the finished run
+    extends: bool = False  # whether a run of fewer updates in the folder goes on
 
     @property
     def title(self) -> str:

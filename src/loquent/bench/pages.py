@@ -227,7 +227,7 @@ def _preamble(results: Results) -> list[str]:
 
 def _ours(results: Results, title: str, rows: list[Row]) -> Table:
     names = columns(results, rows)
-    further = further_columns(names, rows)
+    further, tuned = further_columns(names, rows), any(row.tuning for row in rows)
     ends = {name: _ends([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
     body: list[list[Cell | str]] = [
         [
@@ -236,13 +236,15 @@ def _ours(results: Results, title: str, rows: list[Row]) -> Table:
             *(texts.further_text(row, *column) for column in further),
             Cell(state(row, results.seeds), "failed" if row.failures else ""),
             *texts.sizes(row),
+            *([row.tuning or "none"] if tuned else []),
         ]
         for row in rows
     ]
     seen = visible_differences(results, title, rows)
-    last = [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * (len(further) + 3)]
+    last = [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * (len(further) + 3 + tuned)]
     body.append([Cell(text, "soft") for text in last])
-    return Table(["", *heads(results, names), *further_heads(further), "n", "episodes", "rows"], body)
+    sizes = ["n", "episodes", "rows", *["tuning"] * tuned]
+    return Table(["", *heads(results, names), *further_heads(further), *sizes], body)
 
 
 def _cell(row: Row, name: str, ends: tuple[float, float]) -> Cell:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loquent.bench.evidence import tallies, verdicts
@@ -77,7 +77,10 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
     """Collect the outcomes into rows, verdicts and failures."""
     folders = {job.key: job.folder.name for job in plan.jobs}
     drawn = _curves(suite, plan, outcomes)
-    rows = {name: row(suite, name, keys, outcomes, folders) for name, keys in plan.cells.items()}
+    rows = {
+        name: replace(row(suite, name, keys, outcomes, folders), tuning=_tuning(plan, keys))
+        for name, keys in plan.cells.items()
+    }
     failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
     return Results(
         suite,
@@ -97,6 +100,12 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
             name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None
         },
     )
+
+
+def _tuning(plan: Plan, keys: Mapping[int, str]) -> str:
+    """What the search for the settings of a cell cost; "" if they were not searched."""
+    own = (job.recipe.tuning for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
+    return next((str(tuning) for tuning in own if tuning is not None), "")
 
 
 def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[str, Any] | None:

@@ -28,10 +28,9 @@ from loquent.files import atomic, manifest
 from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_logs import read_log
-from loquent.training import recipes
+from loquent.training import extending, recipes
 from loquent.training.evaluate import evaluate_by
 from loquent.training.identity import all_settings, differences
-from loquent.training.recipes import Recipe
 from loquent.training.run import load_run
 from loquent.training.start import make_task
 from loquent.training.train import train
@@ -54,11 +53,15 @@ def find_outcome(job: Job | SetJob) -> Outcome | None:
         key, seconds = str(record["key"]), float(record["seconds"])
         version, threads = str(record["loquent"]), int(record["threads"])
     except (BadCheckpoint, ValueError, KeyError, TypeError, OverflowError):
-        if RunFolder(job.folder).config.exists() and (job.agent or not _same(job.folder, job.recipe)):
+        if RunFolder(job.folder).config.exists() and (job.agent or not _continues(job)):
             raise _other_settings(job) from None
         return None
     if key != job.key:
-        raise _other_settings(job)
+        if job.agent or not _continues(job):
+            raise _other_settings(job)
+        if extending.stopped_at(RunFolder(job.folder), job.recipe) is None:
+            return None
+        seconds = 0.0  # more updates change nothing
     numbers = episode_scores.read(RunFolder(job.folder), job.recipe, evaluation)
     if job.ranks:
         shares = ranking.load(job.folder, job.ranks)
@@ -145,11 +148,11 @@ def _train(job: Job, progress: bool) -> tuple[dict[str, Any], str]:
     Raises:
         BadCheckpoint: the folder holds a run of other settings, or it cannot be written.
     """
-    folder, note = job.folder, ""
+    folder, updates, note = job.folder, job.recipe.training.updates, ""
     if RunFolder(folder).config.exists():
-        if not _same(folder, job.recipe):
+        if not _continues(job):
             raise _other_settings(job)
-        if RunFolder(folder).has_ended:
+        if RunFolder(folder).has_ended and load_run(folder).recipe.training.updates == updates:
             return load_run(folder).evaluation, ""
         for from_older in (False, True):
             try:
@@ -174,9 +177,13 @@ def _free_name(folder: Path) -> Path:
     return next(path for name in names if not (path := folder.with_name(name)).exists())
 
 
-def _same(folder: Path, recipe: Recipe) -> bool:
+def _continues(job: Job) -> bool:
+    """Whether the folder holds the run of a job, or one of fewer updates that the job extends."""
     try:
-        return load_run(folder).recipe.fingerprint == recipe.fingerprint
+        recipe, updates = load_run(job.folder).recipe, job.recipe.training.updates
+        if job.extends and recipe.training.updates < updates:
+            recipe = replace(recipe, training=replace(recipe.training, updates=updates))
+        return recipe.fingerprint == job.recipe.fingerprint
     except NotTrusted:
         raise
     except (LoquentError, OSError, ValueError):

@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 CONFIG, MACHINE, DATA = "config.yaml", "machine.json", "data.json"  # written when a run begins
 EXTENDED = "extended.json"  # in a run that was extended: its number of updates
+TUNING = "tuning.json"  # in a run whose settings were searched: what the search cost
 METRICS, TIMINGS = "metrics.jsonl", "timings.jsonl"  # one line per update
 REMARKS = "remarks.jsonl"  # only if there were remarks: one line per remark, with its update
 METRICS_BEFORE = "metrics.before.jsonl"  # the log of a run that begins again because it had no checkpoint

@@ -38,7 +38,7 @@ class RunFolder:
         self.config, self.machine, self.data = (
             self.path / name for name in (names.CONFIG, names.MACHINE, names.DATA)
         )
-        self.extended = self.path / names.EXTENDED
+        self.extended, self.tuning = self.path / names.EXTENDED, self.path / names.TUNING
         self.samples, self.annotations = self.path / names.SAMPLES, self.path / names.ANNOTATIONS
         self.draft = self.path / names.DRAFT
         self.evaluation_file, self.episodes = self.path / names.EVALUATION, self.path / names.EPISODES
@@ -66,7 +66,7 @@ class RunFolder:
     @property
     def only_begun(self) -> bool:
         """Whether nothing stands here but the first files of a run, which has logged nothing."""
-        first = {self.config, self.machine, self.data, self.logs.metrics, self.logs.timings}
+        first = {self.config, self.machine, self.data, self.tuning, self.logs.metrics, self.logs.timings}
         allowed = first | {self.path / f"{names.CONFIG}{trust.MARK}", self.path / names.LOCK}
         logged = not self.logs.metrics.is_file() or self.logs.metrics.stat().st_size
         return set(self.path.iterdir()) <= allowed and not logged
@@ -159,6 +159,12 @@ class RunFolder:
         atomic.write_json(self.machine, machine)
         atomic.write_text(self.config, config)
         trust.sign(self.config)
+
+    def write_tuning(self, tuning: Mapping[str, Any] | None) -> None:
+        """Write what the search for the settings of the run cost; None: they were not searched."""
+        self.tuning.unlink(missing_ok=True)
+        if tuning is not None:
+            atomic.write_json(self.tuning, tuning)
 
     def overrides(self) -> list[str]:
         """The settings that were changed since the run began, as `key.path=value` for `config.yaml`.

@@ -58,6 +58,12 @@ def extent(group: Group) -> dict[str, str]:
     return found | ({"time": _time(statistics.fmean(seconds))} if any(seconds) else {})
 
 
+def _tuning(group: Group) -> dict[str, str]:
+    """What the search for the settings of a group cost; empty if they were not searched."""
+    tuning = group.runs[0].config.get("tuning") or {}
+    return {"tuning": f"{tuning.get('trials')} trials, {tuning.get('updates')} updates"} if tuning else {}
+
+
 def brief(folder: str | Path) -> str:
     """A run in short, for a notebook: what it is, how far it got, and its values at the end, as markup."""
     [group] = read([folder])
@@ -67,6 +73,7 @@ def brief(folder: str | Path) -> str:
         "recipe": str(config["name"]),
         **facts,
         **extent(group),
+        **_tuning(group),
         "decoding": group.decoding,
         "folder": str(folder),
     }
@@ -103,7 +110,7 @@ def headlines(groups: Sequence[Group]) -> Headlines:
 
 
 def _card(colour: int, group: Group) -> Card:
-    main, facts = headline(group), extent(group)
+    main, facts = headline(group), extent(group) | _tuning(group)
     if main is None:
         return Card(colour, group.label, facts)
     error = "" if main.error is None else short(main.error)

@@ -27,6 +27,7 @@ SHAPE: dict[str, type] = {  # the places that config.yaml must have; "?": the va
     "training.evaluate_every": int,
     "rewards?": dict,
     "metrics?": dict,
+    "tuning?": dict,
 }
 
 

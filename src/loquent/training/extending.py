@@ -59,7 +59,13 @@ def check(files: RunFolder, recipe: Recipe, updates: int) -> None:
             f"{files.path} cannot be extended to {updates} updates, because its results depend on the number "
             f"of updates: {reason}. Train a new run with {SETTING}={updates}"
         )
-    _check_not_stopped(files, recipe)
+    stop = stopped_at(files, recipe)
+    if stop is not None:
+        raise BadCheckpoint(
+            f"{files.path} was stopped early, after update {stop}: {recipe.training.stop_metric} did not "
+            f"improve in {recipe.training.patience} evaluations. More updates change nothing; train a new "
+            "run with a larger training.patience"
+        )
 
 
 def extend(files: RunFolder, recipe: Recipe) -> None:
@@ -74,15 +80,17 @@ def extend(files: RunFolder, recipe: Recipe) -> None:
         files.extend(recipe.training.updates)
 
 
-def _check_not_stopped(files: RunFolder, recipe: Recipe) -> None:
-    """Raise BadCheckpoint if early stopping ended the run; it would end there with more updates too."""
+def stopped_at(files: RunFolder, recipe: Recipe) -> int | None:
+    """The update at which early stopping ended a run; None if it did not.
+
+    It would end a run of more updates there too.
+
+    Raises:
+        BadCheckpoint: the newest checkpoint is refused.
+    """
     paths, training = files.checkpoints.all(), recipe.training
     if not paths or not training.stop_metric:
-        return
+        return None
     counters = saved_state.part(checkpoint.load(paths[-1], reference=False), "counters")
-    if saved_state.count(counters, "waited") >= training.patience:
-        raise BadCheckpoint(
-            f"{files.path} was stopped early, after update {saved_state.count(counters, 'updates')}: "
-            f"{training.stop_metric} did not improve in {training.patience} evaluations. More updates change "
-            "nothing; train a new run with a larger training.patience"
-        )
+    waited = saved_state.count(counters, "waited") >= training.patience
+    return saved_state.count(counters, "updates") if waited else None

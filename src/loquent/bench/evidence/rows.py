@@ -56,6 +56,7 @@ class Row:
     over_rows: Mapping[str, Interval] = field(default_factory=dict)
     ends: Mapping[str, Range] = field(default_factory=dict)
     decoding: str = ""  # of the evaluations; "" without a run
+    tuning: str = ""  # what the search for the settings cost; "" if they were not searched
 
     def error(self, column: str) -> float | None:
         """The standard error over rows of a single run's number.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loquent.cli.commands.search import report_search, to_stderr
 from loquent.cli.commands.train import report, report_seeds, resumable
 from loquent.cli.grammar.options import Importing, argument, option
 from loquent.errors import BadSetting
@@ -22,8 +23,8 @@ class Options(Importing):
     examples = ("loquent resume runs/ppo", "loquent resume runs/ppo training.updates=200")
     run: str = argument(
         "RUN",
-        "the run's folder, or the folder of `train --seeds`; training.checkpoint_every sets how often "
-        "checkpoints are written",
+        "the run's folder, or the folder of `train --seeds` or of `search`; training.checkpoint_every sets "
+        "how often checkpoints are written",
     )
     overrides: tuple[str, ...] = argument(
         "training.updates=N",
@@ -35,7 +36,9 @@ class Options(Importing):
 
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
-    """Continue the run in a folder, or the runs of several seeds."""
+    """Continue the run in a folder, the runs of several seeds, or a search."""
+    from loquent.bench.search import journal
+    from loquent.bench.search.search import resume_search
     from loquent.bench.seeds import PLAN, resume_seeds
     from loquent.training.extending import extend_recipe
     from loquent.training.run import load_run
@@ -43,6 +46,11 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
 
     folder = Path(options.run)
     with resumable(folder):
+        if (folder / journal.PLAN).is_file():
+            if options.overrides or options.from_older:
+                given = "--from-older" if options.from_older else options.overrides[0]
+                raise BadSetting(f"{folder} holds a search, which goes on as it began; leave out {given}")
+            return report_search(resume_search(folder, allow_imports=options.allow_imports, say=to_stderr))
         if (folder / PLAN).is_file():
             if options.overrides:
                 raise BadSetting(

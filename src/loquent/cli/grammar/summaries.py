@@ -21,6 +21,7 @@ REST = {
     "compare": "compare runs, models, agents and endpoints on the same rows: differences paired by row",
     "chat": "talk with a run or a model over several turns, or with two of them side by side",
     "quickstart": "train and compare five methods on the built-in reviews, in minutes",
+    "search": "search settings of a recipe on validation rows; continue a search that was stopped",
     "resume": "continue a run that was stopped, or extend a finished one",
     "annotate": "correct an agent's suggestions, sample by sample, while it learns",
     "generate": "print texts that a trained model writes",

@@ -19,7 +19,7 @@ from loquent.errors import BadSetting, NotImported, UnknownName
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import effects, foreign_names, kinds, scores
 from loquent.training.recipes.overrides import PROFILE, rank
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings
+from loquent.training.recipes.sections import ModelSettings, TrainingSettings, Tuning
 
 SECTIONS = ("task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training")
 # settings of a new model, without effect on an existing one
@@ -36,7 +36,7 @@ def settings(root: Node) -> dict[str, Any]:
         Remark: a setting or a section has no effect.
     """
     sections: dict[str, Node] = root.mapping("a recipe")
-    known = ("name", *SECTIONS)
+    known = ("name", *SECTIONS, "tuning")
     _check_foreign(sections, known)
     for key, node in sections.items():
         if key not in known:
@@ -59,6 +59,7 @@ def settings(root: Node) -> dict[str, Any]:
         "algorithm": algorithm,
         "config": config,
         "training": fill(TrainingSettings, sections.get("training"), "training"),
+        "tuning": fill(Tuning, sections["tuning"], "tuning") if "tuning" in sections else None,
     }
     effects.remark(sections, made)
     return made

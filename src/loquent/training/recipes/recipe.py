@@ -13,8 +13,8 @@ from loquent.core.settings import Remark, noting_remarks
 from loquent.core.values import Record, digest, plain
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import building, kinds
-from loquent.training.recipes.overrides import override
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings
+from loquent.training.recipes.overrides import Override, override
+from loquent.training.recipes.sections import ModelSettings, TrainingSettings, Tuning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,7 @@ class Recipe:
     algorithm: str
     config: Any
     training: TrainingSettings
+    tuning: Tuning | None = None
     alone: frozenset[str] = dataclasses.field(default=frozenset(), compare=False)
     """Names of code that is not imported (`load(imports="none")`): the recipe can be shown, not run."""
     remarks: tuple[str, ...] = dataclasses.field(default=(), compare=False)
@@ -56,6 +57,7 @@ class Recipe:
             "task": {"kind": self.task, **plain(self.options)},
             **sections,
             "algorithm": {"kind": self.algorithm, **plain(self.config)},
+            **({} if self.tuning is None else {"tuning": plain(self.tuning)}),
         }
 
     @property
@@ -65,8 +67,11 @@ class Recipe:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All settings except the name and those that only say how an agent, such as a judge, is reached."""
-        settings = {key: value for key, value in self.resolve().items() if key != "name"}
+        """All settings that may change results.
+
+        The name, the tuning and how an agent, such as a judge, is reached are left out.
+        """
+        settings = {key: value for key, value in self.resolve().items() if key not in ("name", "tuning")}
         settings["task"] = {key: plain(without_transport(value)) for key, value in settings["task"].items()}
         for section in settings.keys() & {"rewards", "metrics"}:  # their agents are judges
             settings[section] = {
@@ -82,7 +87,7 @@ class Recipe:
             }
         return settings
 
-    def replace(self, *overrides: str) -> Recipe:
+    def replace(self, *overrides: str | Override) -> Recipe:
         """The same recipe with `key.path=value` overrides; only their remarks are shown."""
         remarks: list[str] = []
         with registry.refuse_imports(self.alone), noting_remarks(remarks.append, self._remarks_of_defaults()):
