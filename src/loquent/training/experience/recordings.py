@@ -34,7 +34,7 @@ class RecordedEpisodes(TokenBatches):
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
         cuts = parts.algorithm.cuts_answers
         self.compares = type(parts.algorithm).least_answers > 1
-        least = parts.algorithm.least_answers if self.compares else None
+        least = parts.algorithm.least_recorded if self.compares else None
         self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts, least)
         rows = self.recording.batch if parts.algorithm.scored else self.prepared
         units = self.recording.groups if self.compares else range(len(rows))
@@ -60,7 +60,7 @@ class RecordedEpisodes(TokenBatches):
         """The next rows, and the values under `data/`."""
         with self.phase("collect"):
             batch = self.draw(self.settings.episodes)
-        count = len(batch.episode.unique()) if self.compares else len(batch)
+        count = len(set(batch.episode.tolist())) if self.compares else len(batch)
         self.games += count
         return batch, {
             "data/return": float(batch.reward[batch.is_action].double().sum()) / count,
