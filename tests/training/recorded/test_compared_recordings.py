@@ -28,13 +28,10 @@ SMALL = {
     "decoding": {"max_new_tokens": 6},
     "algorithm": {"kind": "dpo", "learning_rate": 0.01},
     "training": {
-        "updates": 4,
-        "episodes": 6,
-        "evaluate_every": 0,
-        "final_episodes": 2,
-        "checkpoint_every": 1,
+        "updates": 4, "episodes": 6, "evaluate_every": 2, "evaluate_episodes": 2, "final_episodes": 2,
+        "checkpoint_every": 1, "stop_metric": "return", "patience": 9,
     },
-}
+}  # fmt: skip
 
 
 class Compares(Supervised):
