@@ -227,7 +227,7 @@ def test_collected_answers_are_ranked_by_judge_reward_or_rule(source, tmp_path):
         "rule": SHORT,
     }[source]
     run = trainer(tmp_path, task=task, rewards=rewards, training={"data": str(out)})
-    batch = run.experience.prepared
+    batch = run.experience.batch
     returns = batch.reward.sum(1)
     rule = {"judge": len, "rule": lambda text: -len(text.split())}.get(source)
     texts = {one: run.actor.language.tokenizer.decode(row[row_is]) for one, (row, row_is) in enumerate(
@@ -262,3 +262,18 @@ def test_a_run_on_pairs_says_what_it_left_out(tmp_path):
         1,
         17,
     )
+
+
+def test_a_prompt_longer_than_its_room_is_cut_alike_in_both_answers(tmp_path):
+    task = rows_of(tmp_path, count=4)
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(
+        json.dumps({"prompt": "a long film " * 40, "chosen": " good", "rejected": " bad"}) + "\n"
+    )
+    run = trainer(tmp_path, task=task, training={"data": str(pairs)})
+    batch = run.experience.recording.batch
+    first, second = batch.tokens[:, : int(batch.is_action.int().argmax(1)[0])]
+    assert first.equal(second)
+    assert len(first) == run.actor.room == 58
+    assert run.experience.recording.cut_rows == 1.0
+    assert "100% of the rows to learn from" in run.experience.cuts({})
