@@ -22,9 +22,9 @@ from loquent.bench.search.results import Results as SearchResults
 from loquent.bench.search.samplers import propose
 from loquent.bench.search.space import restore
 from loquent.bench.study import page as study_page
-from loquent.bench.study.judgements import Judgements, Preference, Rating
 from loquent.bench.study.summary import study
 from loquent.core.seeding import Key
+from loquent.data.preferences.judgements import Judgements, Preference, Rating
 from loquent.report import plot, write_report
 from loquent.report.groups import Point
 from loquent.statistics.resampling import Resampling
