@@ -25,6 +25,7 @@ NAMES: dict[str, dict[str, str]] = {
         "rloo": "loquent.algorithms.policy_gradient.rloo:RLOO",
         "cloning": "loquent.algorithms.imitation.cloning:Cloning",
         "filtered_cloning": "loquent.algorithms.imitation.filtered_cloning:FilteredCloning",
+        "reinforced_self_training": "loquent.algorithms.imitation.reinforced_self_training:ReinforcedSelfTraining",
         "monte_carlo": "loquent.algorithms.value_learning.monte_carlo:MonteCarlo",
         "ilql": "loquent.algorithms.value_learning.ilql:ILQL",
         "cql": "loquent.algorithms.value_learning.cql:CQL",
