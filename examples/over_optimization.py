@@ -11,9 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import loquent
-from loquent.bench.preferences import over_optimization, pairs, training
+from loquent.bench.preferences import over_optimization, training
 from loquent.core.metric import Context
 from loquent.core.rollout.loop import games, play
+from loquent.data.preferences import pairs
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.shared_parts import with_means
 

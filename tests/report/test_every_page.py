@@ -17,8 +17,8 @@ from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.preferences import over_optimization
 from loquent.bench.preferences import page as reward_page
 from loquent.bench.study import page as study_page
-from loquent.bench.study.judgements import Judgements, Preference, Rating
 from loquent.bench.study.summary import study
+from loquent.data.preferences.judgements import Judgements, Preference, Rating
 from loquent.report import plot, write_report
 from loquent.report.groups import Point
 from loquent.statistics.resampling import Resampling

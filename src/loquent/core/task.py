@@ -19,7 +19,7 @@ from loquent.core.options import identifying
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges
 from loquent.core.values import EMPTY, Record, digest, freeze
-from loquent.errors import EpisodeOver, LoquentError, UnknownName, require
+from loquent.errors import BadSetting, EpisodeOver, LoquentError, UnknownName, require
 
 Stopped = Literal["end", "stop", "length", "forced"]
 # a message of a chat: its role, its content, and what it has beside them: an assistant's `tool_calls`, a
@@ -246,6 +246,24 @@ class Task(ABC):
     def expert(self, state: Any) -> str | None:
         """The expert's answer in a state; None when the task has no expert."""
         return None
+
+    def judged_answers(self, id: str, record: Mapping[str, Any]) -> list[tuple[Row, float]]:
+        """The answers of a record of a file of preferences, each as a row with its score.
+
+        The expert gives the answer on this row. The scores are 1 for the better answer or a good one, and 0
+        for the other or a bad one.
+
+        Args:
+            id: of the rows.
+
+        Raises:
+            ValueError: the record has no answers with a judgement; names the column.
+            BadSetting: the task makes no rows of records.
+        """
+        raise BadSetting(
+            f"{self.identity} does not read files of preferences, which have texts; collect several answers "
+            "to each row (`loquent collect` with design.answers=4), and score them by rewards"
+        )
 
     def finishing(self, state: Any) -> str | None:
         """The answer that ends the episode with success in this state.

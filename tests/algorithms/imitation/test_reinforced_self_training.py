@@ -10,7 +10,7 @@ import torch
 
 from helpers.algorithms.letters import actor, mean_share, one_update, parameters, same, scored
 from helpers.algorithms.tiny_models import actor as shaped
-from loquent.algorithms.imitation.reinforced_self_training import Config, ReinforcedSelfTraining
+from loquent.algorithms.imitation.reinforced_self_training import Config, BestOfN
 from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.shared import comparison
 from loquent.core.seeding import Key
@@ -25,7 +25,7 @@ GROUP = torch.tensor([7, 1, 7, 1, 7, 1])  # of 7: 0.2, 0.9, 0.9; of 1: equal ret
 
 
 def made(model, **settings):
-    return ReinforcedSelfTraining(Config(**{"learning_rate": 1e-2, **settings}), model, key=KEY)
+    return BestOfN(Config(**{"learning_rate": 1e-2, **settings}), model, key=KEY)
 
 
 def test_the_place_of_an_answer_in_its_group_by_hand():
@@ -62,10 +62,9 @@ def test_the_kept_answers_by_hand(settings, kept):
 @pytest.mark.parametrize("shape", ["llama", "t5"])
 def test_it_is_supervised_learning_on_the_kept_answers(shape):
     models = [shaped(shape, critic="none", reference="none") for _ in range(2)]
-    own, other = (
-        made(models[0], epochs=2, minibatch=2),
-        Supervised(Config(learning_rate=1e-2, epochs=2, minibatch=2), models[1], key=KEY),
-    )
+    settings = {"learning_rate": 1e-2, "epochs": 2, "minibatch": 2}
+    own = made(models[0], **settings)
+    other = Supervised(Config(**settings), models[1], key=KEY)
     batch = scored(own, models[0])
     totals = batch.reward.sum(1)
     best = [int(group * 4 + totals[4 * group : 4 * group + 4].argmax()) for group in range(4)]

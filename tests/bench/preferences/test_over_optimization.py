@@ -5,9 +5,10 @@ import math
 
 import pytest
 
-from loquent.bench.preferences import over_optimization, pairs
+from loquent.bench.preferences import over_optimization
 from loquent.bench.preferences.over_optimization import Point
 from loquent.core.episode import TASK, Episode, Turn
+from loquent.data.preferences import pairs
 
 
 def spoken(row, number, text):

@@ -6,10 +6,11 @@ import json
 import pytest
 
 from helpers.bench.study_runs import run
-from loquent.bench.study import judgements, sheet_files, sheets
+from loquent.bench.study import sheets
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
+from loquent.data.preferences import judgements, sheet_files
 from loquent.errors import BadRow, BadSetting, LoquentError
 
 

@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from loquent.bench.study import judgements, page, sheet_files, sheets
-from loquent.bench.study.judgements import Judgements, Preference, Rating
+from loquent.bench.study import page, sheets
 from loquent.bench.study.summary import study
 from loquent.cli import main as cli
 from loquent.core import episode
 from loquent.core.episode import TASK, Episode, Turn
+from loquent.data.preferences import judgements, sheet_files
+from loquent.data.preferences.judgements import Judgements, Preference, Rating
 from loquent.errors import BadCheckpoint, BadRow, BadSetting
 from loquent.statistics.resampling import Resampling
 

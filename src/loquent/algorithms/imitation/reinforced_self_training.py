@@ -1,9 +1,9 @@
 """Best-of-n distillation: the policy imitates the best of its own answers to each row.
 
 Sources: ReST (arXiv:2308.08998 sec. 3), which keeps the answers whose reward is at least a threshold, and
-RAFT (arXiv:2304.06767 alg. 1), which keeps the best answer to each prompt. An update is one round of both: the
-policy answers each row several times, and learns from the answers that are kept. An episode of many turns is
-one answer: its return is that of the whole episode, and all of its turns are learned.
+RAFT (arXiv:2304.06767 alg. 1), which keeps the best answer to each prompt. In an update the policy answers
+each row several times, and learns the answers that are kept. An episode of many turns is one answer: its
+return is that of the whole episode, and all of its turns are learned.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ class Config(supervised.Config):
 
     keep: int | None = setting(
         1,
-        "answers to each row to learn from, those with the highest returns (of equal returns the first ones); "
-        "none: all",
+        "answers to each row to learn from: those with the highest returns, of equal ones the first; none: all",
         source="2304.06767 alg. 1: 1",
         low=1,
     )
@@ -52,7 +51,7 @@ class Config(supervised.Config):
     )
 
 
-class ReinforcedSelfTraining(Supervised):
+class BestOfN(Supervised):
     """Cross-entropy on the best answers that the policy itself gives to each row."""
 
     Config: ClassVar[type] = Config
@@ -63,7 +62,7 @@ class ReinforcedSelfTraining(Supervised):
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         if model.decoding is not None and model.decoding.method != "sample":
             raise BadSetting(
-                f"decoding.method = {model.decoding.method!r} gives the same answer to a row again and again, "
+                f"decoding.method = {model.decoding.method!r} gives the same answer to a row every time, "
                 f"and {self.name} learns from the best of different ones; set decoding.method to 'sample' "
                 "(evaluation.method may be any)"
             )

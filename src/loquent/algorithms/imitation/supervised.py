@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from loquent.agents.language_model import LanguageModelAgent
@@ -76,11 +76,7 @@ class Supervised(Stepping, BatchAlgorithm):
         """The batch with `is_action` true on the learned tokens only; pure."""
         if self.config.learn_on == "answer":
             return replace(batch, support=None)
-        learned = batch.real.clone()
-        learned[:, 0] = False  # no state precedes the first token
-        learned &= batch.tokens >= 0  # an encoder reads the others,
-        learned[:, 1:] &= batch.tokens[:, :-1] >= 0  # and no state precedes the decoder's first token
-        return replace(batch, is_action=learned, support=None)
+        return replace(batch, is_action=every_token(batch), support=None)
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
         """All epochs over one prepared batch, with dropout.
@@ -143,3 +139,12 @@ class Supervised(Stepping, BatchAlgorithm):
     def _nll(self, model: Actor, batch: TokenBatch) -> tuple[Float[Tensor, ""], Float[Tensor, " N"]]:
         """The summed negative log-likelihood, and that of each token without a gradient."""
         return weighted_nll(model.policy, batch)
+
+
+def every_token(batch: TokenBatch) -> Bool[Tensor, "B T"]:
+    """Which tokens a language model can learn: all that have a state before them."""
+    learned = batch.real.clone()
+    learned[:, 0] = False  # no state precedes the first token
+    learned &= batch.tokens >= 0  # an encoder reads the others,
+    learned[:, 1:] &= batch.tokens[:, :-1] >= 0  # and no state precedes the decoder's first token
+    return learned

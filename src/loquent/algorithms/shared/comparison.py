@@ -43,7 +43,7 @@ def leave_one_out(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> F
 
 
 def rank(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Int64[Tensor, " E"]:
-    """The place of each answer in its group by return, from 0 for the highest; of equal ones the first leads."""
+    """The place of each answer in its group, from 0 for the highest return; of equal ones the first leads."""
     order = returns.argsort(descending=True, stable=True)
     order = order[group[order].argsort(stable=True)]
     grouped = group[order]

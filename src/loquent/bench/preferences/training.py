@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from loquent.bench.preferences import page
+from loquent.data.preferences.pair import Pairs
 from loquent.metrics.judges.reward_models import training
-from loquent.metrics.judges.reward_models.pairs import Pairs
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.judges.reward_models.training import Step, Trained
 from loquent.training.policies import policy_folder

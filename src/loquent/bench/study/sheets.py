@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from loquent.bench.study.key import FORMAT, KEY, SHEETS
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
 from loquent.core.settings import check_ranges, setting
+from loquent.data.preferences.key import FORMAT, KEY, SHEETS
 from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.report.runs import ReportedRun

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from loquent.bench.study.judgements import Judgements, Preference, Rating
 from loquent.core.guards.json_files import finite
+from loquent.data.preferences.judgements import Judgements, Preference, Rating
 from loquent.statistics import agreement, of_groups, resampling
 from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.repeated_measures import Repeated, compare_systems

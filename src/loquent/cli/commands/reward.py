@@ -37,8 +37,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Train, print the texts and tables of its page, and write the folder of the model."""
     from tqdm import tqdm
 
-    from loquent.bench.preferences import page, pairs
+    from loquent.bench.preferences import page
     from loquent.bench.preferences.training import train
+    from loquent.data.preferences import pairs
     from loquent.metrics.judges.card import CARD
     from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 

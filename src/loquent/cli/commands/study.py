@@ -14,7 +14,7 @@ from loquent.statistics.intervals import LEVEL
 from loquent.statistics.resampling import Resampling
 
 if TYPE_CHECKING:
-    from loquent.bench.study.judgements import Judgements
+    from loquent.data.preferences.judgements import Judgements
 
 PREPARE = "prepare"
 OF_PREPARE = ("rows", "raters", "question", "pairs", "salt")  # options that reading judgements has no use for
@@ -73,8 +73,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
 
 def _prepare(options: Options) -> tuple[int, dict[str, Any]]:
     """Write the sheets of runs, and print where they are."""
-    from loquent.bench.study import key, sheets
-    from loquent.bench.study.judgements import CHOICE
+    from loquent.bench.study import sheets
+    from loquent.data.preferences import key
+    from loquent.data.preferences.judgements import CHOICE
 
     if len(options.files) < 2 or not options.out:
         raise BadSetting("name the runs and --out: loquent study prepare RUN ... --out DIR")
@@ -98,7 +99,7 @@ def _prepare(options: Options) -> tuple[int, dict[str, Any]]:
 
 def _read(paths: list[Path]) -> Judgements:
     """The judgements of files and of folders of sheets."""
-    from loquent.bench.study import sheet_files
+    from loquent.data.preferences import sheet_files
 
     found, cells = sheet_files.read_all(paths)
     for folder, empty in cells.items():

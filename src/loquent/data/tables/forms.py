@@ -5,7 +5,7 @@
 | `prompt` | a text, or a list of messages | none |
 | `prompt`, `references` | the same | a text or a list of texts |
 | `prompt`, `completion` | the same | the completion |
-| `prompt`, `chosen`, `rejected` | the same | the chosen answer |
+| `prompt`, `chosen`, `rejected` | the same; the common beginning, if both have it | the chosen answer |
 | `messages` | the messages before the last answer | the last answer, if the last message is one |
 | `chosen`, `rejected` | the common beginning of both | the rest of the chosen one |
 | `question`, `answer` | the question | the answer |
@@ -74,6 +74,8 @@ def _form(record: Mapping[str, Any]) -> dict[str, Any] | None:
         prompt = record["prompt"]
         if not isinstance(prompt, str):
             return _answered(record, _messages(prompt, "prompt"))
+        if _repeats_prompt(record):
+            return _common(record["chosen"], record["rejected"])
         fields = _answered(record, [{"role": "user", "content": _text(prompt, "prompt")}])
         if len(fields["messages"]) == 1:
             del fields["messages"]
@@ -89,6 +91,17 @@ def _form(record: Mapping[str, Any]) -> dict[str, Any] | None:
         question = {"prompt": _text(record["question"], "question")}
         return {**question, "references": _texts(record["answer"], "answer")}
     return None
+
+
+def _repeats_prompt(record: Mapping[str, Any]) -> bool:
+    """Whether the lists `chosen` and `rejected` begin with the messages of the prompt, beside its text."""
+    if "references" in record:
+        return False
+    answers = [record.get(name) for name in ("chosen", "rejected")]
+    firsts = [answer[0] for answer in answers if isinstance(answer, list | tuple) and answer]
+    return len(firsts) == 2 and all(
+        isinstance(first, Mapping) and first.get("role") != "assistant" for first in firsts
+    )
 
 
 def plain_prompt(record: Mapping[str, Any]) -> str | None:

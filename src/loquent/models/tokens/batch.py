@@ -64,6 +64,7 @@ class TokenBatch:
     cut: int = 0  # tokens of observations and answers left out for length
     cut_rows: int = 0  # rows that lost turns or tokens for length
     left_out: int = 0  # episodes without an action token, which have no row
+    unpaired: int = 0  # episodes left out because no answer to their row has another return
 
     def __post_init__(self) -> None:
         if self.support is None:

@@ -179,7 +179,7 @@ def rows(options: Options, split: str) -> Sequence[Row]:
     pieces: Sequence[Row] = tuple(piece for row in found for piece in _pieces(row, options))
     if options.dataset == IMDB and split == "test":
         pieces = limit_rows(pieces, IMDB_TEST)
-    return tuple(_cut_row(row, options) for row in limit_rows(pieces, options.limit))
+    return tuple(cut_row(row, options) for row in limit_rows(pieces, options.limit))
 
 
 def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
@@ -188,9 +188,9 @@ def _on_demand(found: Sequence[Row], options: Options) -> Sequence[Row]:
     if single := found.store.about["single"]:
         row = found.store.place(single)
         assert row is not None
-        found.at(np.array([row], np.uint32)).transform(partial(_cut_row, options=options))[0]  # raises
+        found.at(np.array([row], np.uint32)).transform(partial(cut_row, options=options))[0]  # raises
     return found.transform(
-        partial(_cut_row, options=options),
+        partial(cut_row, options=options),
         options.prompt_words,
         options.prompt_fraction,
         *((options.turns,) if options.reads_script else ()),
@@ -244,7 +244,8 @@ def _cut_at(text: str, ends: list[int], words: int) -> tuple[str, str]:
     return prompt, text[len(prompt) :]
 
 
-def _cut_row(row: Row, options: Options) -> Row:
+def cut_row(row: Row, options: Options) -> Row:
+    """The row with `prompt`, `references` and `text`; BadRow if its text is too short for a prompt."""
     label = row.fields.get("label")
     if "prompt" in row.fields and "references" in row.fields:
         own = with_script(row.fields, options)

@@ -23,9 +23,9 @@ Paper        arXiv:2210.01241.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from loquent.core.agent import before_first
 from loquent.core.seeding import Key
@@ -41,7 +41,7 @@ from loquent.core.task import (
     TaskSpec,
 )
 from loquent.core.values import Record
-from loquent.tasks.generation import experts, judging, rows
+from loquent.tasks.generation import experts, judging, preferences, rows
 from loquent.tasks.generation.conversation import Line, fill, script
 from loquent.tasks.generation.corpora.table import DATASETS
 from loquent.tasks.generation.state import AGENT, JUDGE, USER, State
@@ -190,6 +190,10 @@ class Generation(Task):
     def expert(self, state: State) -> str | None:
         """The first reference of the next answer; None for another seat."""
         return experts.reference(state.references) if state.seat == AGENT else None
+
+    def judged_answers(self, id: str, record: Mapping[str, Any]) -> list[tuple[Row, float]]:
+        """The answers of a record with `chosen` and `rejected`, or with `completion` and `label`."""
+        return preferences.answers(self.options, id, record)
 
     def solution(self, state: State) -> str | None:
         """The first reference."""

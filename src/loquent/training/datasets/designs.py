@@ -27,9 +27,16 @@ PlayGames = Callable[[Sequence[int]], Iterator[tuple[int, list[Episode]]]]
 TOGETHER = 8  # games of a design that are played at once, with the games beside each
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GamesOptions:
-    """Options of the design `games`, which has none."""
+    """Options of the design `games`."""
+
+    answers: int = setting(
+        1, "games on each row before the next one; several answers to a row can be compared", low=1
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +191,7 @@ def player(
     ]
 
     def plain_games(numbers: Sequence[int]) -> Iterator[tuple[int, list[Episode]]]:
-        queue = [_game(rows, number) for number in numbers]
+        queue = [_game(rows, number, options.answers) for number in numbers]
         episodes = stream(task, queue, *agents, seed=seed, split=split, live=max(1, len(queue)))
         for place, episode in episodes:
             yield numbers[place], [episode]
@@ -222,6 +229,7 @@ def _play(
     )
 
 
-def _game(rows: Sequence[Row], number: int) -> Game:
-    """The game with this number: the rows in order, repeated."""
-    return Game(rows[number % len(rows)], number // len(rows))
+def _game(rows: Sequence[Row], number: int, answers: int = 1) -> Game:
+    """The game with this number: `answers` games on each row, the rows in order, repeated."""
+    turn, answer = divmod(number, answers)
+    return Game(rows[turn % len(rows)], turn // len(rows) * answers + answer)

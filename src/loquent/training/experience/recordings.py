@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from loquent.core.task import Row
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint
 from loquent.files import saved_state
+from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import TokenBatch
+from loquent.pretrained.footprint import products
 from loquent.training.experience.held_out import TokenBatches
 from loquent.training.experience.source import Parts
+from loquent.training.recorded.groups import Groups
 from loquent.training.recorded.recording import RunRewards, record
 
 
 class RecordedEpisodes(TokenBatches):
-    """Draws rows of a recording: each row once in a pass, and each pass in a new order."""
+    """Draws rows of a recording: each row once in a pass, and each pass in a new order.
+
+    For a learner that compares answers (`least_answers` above 1) it draws whole groups, the answers to one
+    row, each once in a pass. An update then has groups until it has `training.episodes` episodes or more.
+    """
 
     recorded = True
     player = "recorded episodes"
@@ -25,19 +33,38 @@ class RecordedEpisodes(TokenBatches):
         super().__init__(parts)
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
         cuts = parts.algorithm.cuts_answers
-        self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts)
-        self.prepared: TokenBatch = parts.algorithm.prepare(self.recording.batch)
-        rows = Pool(tuple(Row(str(i)) for i in range(len(self.prepared))))
-        self.sampler = Sampler(rows, parts.key.child("recorded rows"))
+        self.compares = type(parts.algorithm).least_answers > 1
+        least = parts.algorithm.least_answers if self.compares else None
+        self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts, least)
+        rows = self.recording.batch if parts.algorithm.scored else self.prepared
+        units = self.recording.groups if self.compares else range(len(rows))
+        pool = Pool(tuple(Row(str(unit)) for unit in units))
+        self.sampler = Sampler(pool, parts.key.child("recorded rows"))
+
+    @cached_property
+    def prepared(self) -> TokenBatch:
+        """The whole recording, prepared; scored at the first draw, when a resumed run has its reference."""
+        batch, own = self.recording.batch, self.algorithm
+        if own.scored:
+            with products(self.actor.policy):
+                batch = score(self.actor, batch, tempered=own.tempered)
+        prepared: TokenBatch = own.prepare(batch)
+        return prepared
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups of the prepared recording."""
+        return Groups(self.prepared)
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
         """The next rows, and the values under `data/`."""
         with self.phase("collect"):
             batch = self.draw(self.settings.episodes)
-        self.games += len(batch)
+        count = len(batch.episode.unique()) if self.compares else len(batch)
+        self.games += count
         return batch, {
-            "data/return": float(batch.reward[batch.is_action].double().sum()) / len(batch),
-            "data/tokens": float(batch.is_action.sum()) / len(batch),
+            "data/return": float(batch.reward[batch.is_action].double().sum()) / count,
+            "data/tokens": float(batch.is_action.sum()) / count,
             "data/passes": self.passes,
         }
 
@@ -45,9 +72,15 @@ class RecordedEpisodes(TokenBatches):
         """The share of all recorded rows."""
         return self.recording.cut_rows
 
-    def draw(self, rows: int) -> TokenBatch:
-        """The next rows of the pass."""
-        return self.prepared.take([int(row.id) for row in self.sampler.draw(rows)])
+    def draw(self, count: int) -> TokenBatch:
+        """The next rows of the pass; or the next groups, until they have so many episodes or more."""
+        if not self.compares:
+            return self.prepared.take([int(row.id) for row in self.sampler.draw(count)])
+        numbers: list[int] = []
+        while count > 0:
+            numbers += [int(row.id) for row in self.sampler.draw(1)]
+            count -= self.groups.size(numbers[-1])
+        return self.groups.take(numbers)
 
     @property
     def passes(self) -> float:

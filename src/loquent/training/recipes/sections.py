@@ -134,7 +134,12 @@ class TrainingSettings:
     )
     data: tuple[str, ...] = setting(
         (),
-        "recorded episodes to learn from instead of playing: files, or folders that `loquent collect` wrote",
+        "recorded episodes to learn from instead of playing: files, or folders that `loquent collect` wrote; "
+        "or preferences: files of `chosen` and `rejected` answers, or judgements and folders of "
+        "`loquent study`",
+    )
+    data_question: str = setting(
+        "", "of judgements in `data`, the question whose answers count; empty: the only one"
     )
     data_top: float = setting(
         1.0, "the share of the recorded episodes to keep, those with the highest returns", low=0.0, high=1.0
@@ -198,10 +203,12 @@ class TrainingSettings:
                 f"TrainingSettings.teacher = {self.teacher!r} would never play, because data = "
                 f"{', '.join(self.data)!r} gives the episodes; leave out one of the two"
             )
-        if not self.data and (self.data_top, self.data_bottom, self.data_cutoff) != (1.0, 1.0, None):
+        chosen = (self.data_top, self.data_bottom, self.data_cutoff, self.data_question)
+        if not self.data and chosen != (1.0, 1.0, None, ""):
             raise BadSetting(
-                "TrainingSettings.data_top, data_bottom and data_cutoff choose among recorded episodes, but "
-                "data is empty; name episodes in data, or leave these settings out"
+                "TrainingSettings.data_top, data_bottom and data_cutoff choose among recorded episodes, and "
+                "data_question among judgements, but data is empty; name episodes in data, or leave these "
+                "settings out"
             )
         if self.stop_metric and not self.evaluate_every:
             raise BadSetting(

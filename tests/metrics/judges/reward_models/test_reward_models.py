@@ -15,12 +15,12 @@ from loquent.cli import main as cli
 from loquent.core.metric import Context, Samples
 from loquent.core.seeding import Key
 from loquent.core.task import Row
+from loquent.data.preferences.pair import Pair, Pairs
 from loquent.errors import AnotherRun, BadCheckpoint, BadModel, BadSetting
 from loquent.files.manifest import add_seal
 from loquent.metrics.judges import checkpoint
 from loquent.metrics.judges.reward_models import losses
 from loquent.metrics.judges.reward_models.measuring import Scored, quality
-from loquent.metrics.judges.reward_models.pairs import Pair, Pairs
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.semantic.preference_model import preference_model
 from loquent.pretrained.forward import dropout

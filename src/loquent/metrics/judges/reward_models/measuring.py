@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.metrics.judges.reward_models.pairs import Pair
+from loquent.data.preferences.pair import Pair
 from loquent.statistics.classification import Bin, calibration_error, reliability, roc_auc
 from loquent.statistics.resampling import Bounds, Numbers, Resampling, bounds
 

@@ -1,58 +1,15 @@
-"""Pairs of texts, one of them preferred, and their division into training and held out."""
+"""The division of pairs of texts, one of them preferred, into training and held out."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loquent.data.preferences.pair import Pair, same_text
 from loquent.errors import BadSetting
 
 LEAST = 4  # pairs on each side of the division
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two different texts after a prompt; raters prefer the first one or the second one.
-
-    `margin`: by how much the score of the preferred text should exceed the other at least.
-    """
-
-    item: str
-    prompt: str
-    texts: tuple[str, str]
-    prefers_first: bool
-    margin: float = 0.0
-
-    @property
-    def chosen(self) -> str:
-        """The preferred text."""
-        return self.texts[0 if self.prefers_first else 1]
-
-    @property
-    def rejected(self) -> str:
-        """The other text."""
-        return self.texts[1 if self.prefers_first else 0]
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """All pairs of some files, and the number of judgements and of pairs that are left out."""
-
-    pairs: tuple[Pair, ...]
-    judgements: int
-    undecided: int
-
-    @property
-    def digest(self) -> str:
-        """A hash of the pairs in their order."""
-        digest = hashlib.sha256()
-        for one in self.pairs:
-            margin = [one.margin] if one.margin else []
-            parts = [one.item, one.prompt, *one.texts, one.prefers_first, *margin]
-            digest.update(json.dumps(parts).encode())
-        return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -95,11 +52,6 @@ def divide(pairs: Sequence[Pair], share: float, shared_texts: str = "drop") -> D
             + (", or set shared_texts=keep" if drops and len(training) > len(kept) else "")
         )
     return Division(tuple(kept), tuple(held_out), len(training) - len(kept))
-
-
-def same_text(text: str) -> str:
-    """A text without case and spacing; pairs with equal results count as the same text."""
-    return " ".join(text.casefold().split())
 
 
 def _bytes(text: str) -> bytes:

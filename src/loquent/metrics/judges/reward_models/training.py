@@ -14,6 +14,7 @@ from typing import Any, cast
 import torch
 
 from loquent.core.seeding import Key
+from loquent.data.preferences.pair import Pair, Pairs
 from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.files.machine.identity import machine
@@ -22,7 +23,7 @@ from loquent.metrics.judges import card, checkpoint
 from loquent.metrics.judges.reward_models import losses, network
 from loquent.metrics.judges.reward_models.measuring import Quality, Scored, quality
 from loquent.metrics.judges.reward_models.note import BRADLEY_TERRY, KIND, is_reward_model
-from loquent.metrics.judges.reward_models.pairs import Division, Pair, Pairs, divide
+from loquent.metrics.judges.reward_models.pairs import Division, divide
 from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.judges.trainer import Lessons, Trainer
 from loquent.metrics.text import judged_texts

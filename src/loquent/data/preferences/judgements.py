@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.study.spreadsheets import MARKS
+from loquent.data.preferences.spreadsheets import MARKS
 from loquent.data.readers import csv_rows, jsonl, reader
 from loquent.errors import BadRow, BadSetting
 

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from loquent.bench.preferences import pair_files
-from loquent.bench.study import sheet_files
-from loquent.bench.study.judgements import Preference
+from loquent.data.preferences import pair_files, sheet_files
+from loquent.data.preferences.judgements import Preference
+from loquent.data.preferences.pair import Pair, Pairs, same_text
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.judges.reward_models.pairs import Pair, Pairs, same_text
 
 
 def read(paths: Sequence[Path], question: str = "") -> Pairs:

@@ -8,9 +8,9 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from loquent.data.preferences.pair import Pair
 from loquent.data.readers import reader
 from loquent.errors import BadRow
-from loquent.metrics.judges.reward_models.pairs import Pair
 
 BETWEEN = "\n\n"  # the texts of messages
 

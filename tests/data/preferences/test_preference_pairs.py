@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from loquent.bench.preferences import pairs
+from loquent.data.preferences import pairs
 from loquent.errors import BadRow, BadSetting
 from loquent.metrics.judges.reward_models.pairs import divide
 

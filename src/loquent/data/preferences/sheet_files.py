@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loquent.bench.study import judgements, spreadsheets
-from loquent.bench.study.judgements import Judgements, Preference, Rating, number
-from loquent.bench.study.key import KEY, SHEETS, Case, ItemTexts, StudyKey, load, systems_of
+from loquent.data.preferences import judgements, spreadsheets
+from loquent.data.preferences.judgements import Judgements, Preference, Rating, number
+from loquent.data.preferences.key import KEY, SHEETS, Case, ItemTexts, StudyKey, load, systems_of
 from loquent.errors import BadRow, BadSetting
 
 PREFERRED = {"a": "first", "b": "second", "tie": "tie"}

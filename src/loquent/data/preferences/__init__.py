@@ -1,0 +1,1 @@
+"""Preferences between texts: judgements of people, the sheets of studies, and files of pairs."""
