@@ -29,8 +29,8 @@ RESULTS = DOCS / "results" / "preferences.jsonl"
 PAGE = DOCS / "learners.md"
 FOLDER = Path(os.environ.get("LOQUENT_STUDY", "runs/preferences"))
 SEEDS = (0, 1, 2, 3, 4)
-ANSWERS, EPISODES, UPDATES, TESTED, VALIDATED = 8, 128, 8, 200, 100
-"""Answers to a row of learners that compare them; episodes of an update; episodes of evaluations."""
+ANSWERS, EPISODES, UPDATES, TESTED, VALIDATED = 4, 128, 8, 200, 100
+"""Recorded answers to a row; episodes of an update; episodes of evaluations."""
 RATES = (1e-4, 3e-4, 1e-3)
 LEARNERS: dict[str, tuple[str, ...]] = {
     "ppo": ("reviews_ppo", "algorithm.beta=0.02", "algorithm.kl_target=0.5"),
@@ -70,7 +70,7 @@ def answers(model: Path, seed: int) -> Path:
     out = FOLDER / f"answers-{seed}"
     command = [
         *("collect", "generation", "source=builtin", "prompt_words=24", "--agent", str(model)),
-        *("--episodes", str(UPDATES * EPISODES), "--answers", str(ANSWERS)),
+        *("--episodes", str(UPDATES * EPISODES), f"design.answers={ANSWERS}"),
         *("--seed", str(seed), "--out", str(out)),
     ]
     if loquent(command):

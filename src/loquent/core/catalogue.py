@@ -24,6 +24,7 @@ NAMES: dict[str, dict[str, str]] = {
         "grpo": "loquent.algorithms.policy_gradient.grpo:GRPO",
         "rloo": "loquent.algorithms.policy_gradient.rloo:RLOO",
         "dpo": "loquent.algorithms.preference.dpo:DPO",
+        "online_dpo": "loquent.algorithms.preference.online_dpo:OnlineDPO",
         "kto": "loquent.algorithms.preference.kto:KTO",
         "orpo": "loquent.algorithms.preference.orpo:ORPO",
         "cloning": "loquent.algorithms.imitation.cloning:Cloning",

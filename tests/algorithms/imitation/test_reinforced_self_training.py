@@ -10,7 +10,7 @@ import torch
 
 from helpers.algorithms.letters import actor, mean_share, one_update, parameters, same, scored
 from helpers.algorithms.tiny_models import actor as shaped
-from loquent.algorithms.imitation.reinforced_self_training import Config, BestOfN
+from loquent.algorithms.imitation.reinforced_self_training import BestOfN, Config
 from loquent.algorithms.imitation.supervised import Supervised
 from loquent.algorithms.shared import comparison
 from loquent.core.seeding import Key
@@ -123,7 +123,7 @@ def test_all_turns_of_a_kept_episode_are_learned():
 
 
 def test_decoding_that_does_not_sample_is_refused():
-    with pytest.raises(BadSetting, match=r"decoding.method = 'greedy' gives the same answer .* 'sample'"):
+    with pytest.raises(BadSetting, match=r"decoding.method = 'greedy' does not sample, but .* to 'sample'"):
         made(letters(decoding=Decoding(method="greedy", max_new_tokens=6)))
 
 

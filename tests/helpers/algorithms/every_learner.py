@@ -17,7 +17,10 @@ ON_POLICY = {
     "rloo": STEPS,
 }
 ONE_PASS = {"learning_rate": 3e-3, "minibatch": 6}
-OWN_ANSWERS = {"reinforced_self_training": ONE_PASS}  # they compare them, without a ratio
+OWN_ANSWERS = {
+    "online_dpo": {**STEPS, "minibatch": 2},
+    "reinforced_self_training": ONE_PASS,
+}  # they compare them, without a ratio
 OFFLINE = {
     "supervised": ONE_PASS,
     "cloning": ONE_PASS,

@@ -25,8 +25,8 @@ from loquent.algorithms.policy_gradient.on_policy import START
 from loquent.algorithms.shared import comparison
 from loquent.core.seeding import Key
 from loquent.core.settings import setting
-from loquent.errors import BadSetting
 from loquent.models.actor import Actor
+from loquent.models.decoding_settings import check_sampling
 from loquent.models.tokens.batch import TokenBatch
 
 LOGGED = logged_keys.BUILT_IN["reinforced_self_training"]
@@ -42,7 +42,8 @@ class Config(supervised.Config):
 
     keep: int | None = setting(
         1,
-        "answers to each row to learn from: those with the highest returns, of equal ones the first; none: all",
+        "answers to each row to learn from: those with the highest returns (of equal ones the first); none: "
+        "all",
         source="2304.06767 alg. 1: 1",
         low=1,
     )
@@ -60,12 +61,7 @@ class BestOfN(Supervised):
     least_answers = 2
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
-        if model.decoding is not None and model.decoding.method != "sample":
-            raise BadSetting(
-                f"decoding.method = {model.decoding.method!r} gives the same answer to a row every time, "
-                f"and {self.name} learns from the best of different ones; set decoding.method to 'sample' "
-                "(evaluation.method may be any)"
-            )
+        check_sampling(model.decoding, f"but {self.name} learns the best of different answers to a row")
         super().__init__(config, model, key=key)
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
