@@ -11,7 +11,7 @@ from helpers.algorithms.preferences import CHOSEN, PROMPTS, REJECTED, batch_of
 from helpers.algorithms.tiny_models import SHAPES, START, actor, module, tokenizer
 from loquent.agents.baselines import Random
 from loquent.algorithms.preference.dpo import DPO
-from loquent.algorithms.preference.kto import KTO, mismatched
+from loquent.algorithms.preference.kto import KTO, swap_answers
 from loquent.algorithms.preference.orpo import ORPO
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
@@ -103,7 +103,7 @@ def test_an_answer_in_several_rows_and_turns_is_the_sum_of_them(name):
     batch.is_action[0, 1] = False  # what another seat said
     scored = score(model, batch)
     learner = kind(kind.Config(), model)
-    units = learner.compared(learner.prepare(scored))
+    units = learner.units(learner.prepare(scored))
     assert units.lengths.flatten().tolist() == [2, 1]
     ratio = scored.policy_logprob - (0 if name == "orpo" else scored.reference_logprob)
     wanted = ratio.sum(1)
@@ -117,15 +117,15 @@ def test_a_prompt_of_kto_is_followed_by_the_answer_to_another_row():
     model = pair("gpt2")
     learner = KTO(KTO.Config(), model)
     answers = [([2], [1], 0, 1.0), ([2], [3], 0, 0.0), ([4], [5], 1, 1.0), ([4], [6, 7, 8], 1, 0.0)]
-    units = learner.compared(learner.prepare(score(model, batch_of(answers))))
+    units = learner.units(learner.prepare(score(model, batch_of(answers))))
     assert units.desirable.tolist() == [True, True, False, False]
     assert units.members.flatten().tolist() == [0, 2, 1, 3]
-    found = mismatched(units, 3)
+    found = swap_answers(units, 3)
     rows = [row[real].tolist() for row, real in zip(found.tokens, found.real, strict=True)]
     assert rows == [[2, 6, 7], [4, 1], [2, 5], [4, 3]], "the row before it, cut to three tokens"
     assert found.is_action.sum(1).tolist() == [2, 1, 1, 1]
     threshold = KTO(KTO.Config(threshold=-1.0), model)
-    assert threshold.compared(units.batch).desirable.all()
+    assert threshold.units(units.batch).desirable.all()
 
 
 @pytest.mark.parametrize("name", KINDS)

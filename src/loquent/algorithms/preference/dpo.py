@@ -20,7 +20,7 @@ from loquent.algorithms.preference.learner import (
     log_ratios,
     rewards_of,
 )
-from loquent.algorithms.preference.pairs import Compared
+from loquent.algorithms.preference.pairs import Units
 from loquent.algorithms.presets import PRESETS
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
@@ -77,11 +77,11 @@ class DPO(PairLearner):
     Config: ClassVar[type] = Config
     name = "dpo"
 
-    def loss(self, model: Actor, minibatch: Compared) -> LossOfPart:
+    def loss(self, model: Actor, minibatch: Units) -> LossOfPart:
         """The sum of `losses.dpo_loss` over the pairs of a part."""
         config = self.config
 
-        def of_part(part: Compared) -> Loss:
+        def of_part(part: Units) -> Loss:
             ratios = log_ratios(model, part)
             loss = losses.dpo_loss(
                 ratios,

@@ -18,7 +18,7 @@ from loquent.algorithms.policy_gradient.episode_groups import episodes_of
 from loquent.algorithms.policy_gradient.on_policy import of
 from loquent.algorithms.preference import losses
 from loquent.algorithms.preference.learner import LossOfPart, PreferenceConfig, PreferenceLearner, log_ratios
-from loquent.algorithms.preference.pairs import Compared, pairs_of, returns_of
+from loquent.algorithms.preference.pairs import Units, pairs_of, returns_of
 from loquent.algorithms.presets import PRESETS
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
@@ -57,13 +57,6 @@ class Config(PreferenceConfig):
         source="2402.01306 eq. 8",
         low=0.0,
     )
-    minibatch: int | None = redefault(
-        PreferenceConfig,
-        "minibatch",
-        None,
-        why="answers in one gradient step, at least 2; none: all of the update",
-        low=2,
-    )
 
 
 class KTO(PreferenceLearner):
@@ -80,23 +73,23 @@ class KTO(PreferenceLearner):
         "gradient/norm",
     )
 
-    def compared(self, batch: TokenBatch) -> Compared:
+    def units(self, batch: TokenBatch) -> Units:
         """The answers of a batch, each with its label."""
         episodes = episodes_of(batch)
         returns = returns_of(batch, episodes)
         if self.config.threshold is not None:
             members = torch.arange(len(returns), device=returns.device)
-            return Compared(batch, members[:, None], returns > self.config.threshold)
+            return Units(batch, members[:, None], returns > self.config.threshold)
         members = pairs_of(returns, episodes.group).T
         chosen = torch.zeros_like(members, dtype=torch.bool)
         chosen[0] = True
-        return Compared(batch, members.reshape(-1, 1), chosen.flatten())
+        return Units(batch, members.reshape(-1, 1), chosen.flatten())
 
-    def loss(self, model: Actor, minibatch: Compared) -> LossOfPart:
+    def loss(self, model: Actor, minibatch: Units) -> LossOfPart:
         """The sum of `losses.kto_loss` over the answers of a part."""
         config, kl = self.config, estimated_kl(model, minibatch, self.config.token_budget)
 
-        def of_part(part: Compared) -> Loss:
+        def of_part(part: Units) -> Loss:
             ratios = log_ratios(model, part)[:, 0]
             desirable = part.desirable
             assert desirable is not None
@@ -121,16 +114,16 @@ class KTO(PreferenceLearner):
         return of_part
 
 
-def estimated_kl(model: Actor, minibatch: Compared, token_budget: int) -> float:
+def estimated_kl(model: Actor, minibatch: Units, token_budget: int) -> float:
     """z of arXiv:2402.01306 sec. 4.1: max(0, the mean of log π - log π_ref over answers to other rows)."""
-    batch = mismatched(minibatch, model.context).to(model.device)
+    batch = swap_answers(minibatch, model.context).to(model.device)
     scored = score(model, batch, token_budget=token_budget)
     columns = scored.policy_logprob, scored.reference_logprob
     policy, reference = (of(column, scored.is_action).double().sum() for column in columns)
     return max(0.0, float(policy - reference) / len(minibatch))
 
 
-def mismatched(minibatch: Compared, longest: int) -> TokenBatch:
+def swap_answers(minibatch: Units, longest: int) -> TokenBatch:
     """Each row's tokens before its first answer, followed by another row's tokens from its first answer on.
 
     The other row is a fixed number of rows before it, in the order of the units: the least number with the
@@ -175,7 +168,7 @@ def mismatched(minibatch: Compared, longest: int) -> TokenBatch:
     )
 
 
-def _in_order(minibatch: Compared) -> Tensor:
+def _in_order(minibatch: Units) -> Tensor:
     """The rows of a minibatch in the order of its units."""
     number = episodes_of(minibatch.batch).number
     return torch.cat([(number == member).nonzero().flatten() for member in minibatch.members[:, 0]])

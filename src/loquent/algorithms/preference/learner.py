@@ -20,7 +20,7 @@ from loquent.agents.language_model import LanguageModelAgent
 from loquent.algorithms.policy_gradient.episode_groups import episodes_of
 from loquent.algorithms.policy_gradient.on_policy import START, of
 from loquent.algorithms.preference import pairs
-from loquent.algorithms.preference.pairs import Compared, pairs_of, returns_of
+from loquent.algorithms.preference.pairs import Units, pairs_of, returns_of
 from loquent.core.algorithm import BatchAlgorithm, StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
@@ -31,7 +31,7 @@ from loquent.models.tokens.batch import TokenBatch
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss, Stepping
 from loquent.pretrained.learning.optimization import Means, Parameters, minibatches, trainable
 
-LossOfPart = Callable[[Compared], Loss]
+LossOfPart = Callable[[Units], Loss]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,9 @@ class PreferenceConfig(StepSettings):
     )
     beta: float = setting(0.1, "β", low=0.0)
     epochs: int = setting(1, "passes over the answers of one update", low=1)
-    minibatch: int | None = setting(None, "units in one gradient step; none: all of the update", low=1)
+    minibatch: int | None = setting(
+        None, "answers in one gradient step, two of each pair; none: all of the update", low=2
+    )
     token_budget: int = setting(
         8192, "padded tokens in one forward pass; affects memory and speed, not the gradient", low=1
     )
@@ -66,7 +68,6 @@ class PairsConfig(PreferenceConfig):
         "pairs of answers to one row: the best and the worst by return, or each two with different returns",
         choices=pairs.KINDS,
     )
-    minibatch: int | None = setting(None, "pairs in one gradient step; none: all pairs of the update", low=1)
 
 
 class PreferenceLearner(Stepping, BatchAlgorithm):
@@ -99,11 +100,11 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
         return LanguageModelAgent.of(model, evaluating, self.updates, name=self.name)
 
     @abstractmethod
-    def compared(self, batch: TokenBatch) -> Compared:
+    def units(self, batch: TokenBatch) -> Units:
         """The units that the loss compares, such as pairs."""
 
     @abstractmethod
-    def loss(self, model: Actor, minibatch: Compared) -> LossOfPart:
+    def loss(self, model: Actor, minibatch: Units) -> LossOfPart:
         """The loss of each part of a minibatch: the sum over its units, and logged numbers of each unit."""
 
     def prepare(self, batch: TokenBatch) -> TokenBatch:
@@ -119,18 +120,20 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
                 f"the batch has no reference_logprob, which {self.name} compares the policy with; call score "
                 "with an actor that has a reference"
             )
-        units = self.compared(replace(batch, support=None))
+        units = self.units(replace(batch, support=None))
         if len(units):
-            return pairs.reduced(units)
+            return pairs.only_members(units)
         return replace(units.batch, unpaired=batch.unpaired + len(batch.episode.unique()))
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
         """All epochs over one prepared batch; returns means over the whole update, weighted by units."""
         model.eval()  # no dropout, so that an unchanged policy equals its reference
-        units, means, before = self.compared(batch), Means(), self.gradient.steps
+        units, means, before = self.units(batch), Means(), self.gradient.steps
+        answers = self.config.minibatch or units.members.numel()
+        size = max(1, answers // units.members.shape[1])
         for epoch in range(self.config.epochs if len(units) else 0):
             key = self.key.child("minibatches", self.updates, epoch)
-            for chosen in minibatches(torch.arange(len(units)), self.config.minibatch or len(units), key):
+            for chosen in minibatches(torch.arange(len(units)), size, key):
                 norm = self._learn(model, units.take(chosen.sort().values), means)
                 means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
         self.updates += 1
@@ -143,7 +146,7 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
             "learning_rate": self.gradient.rate,
         }
 
-    def _learn(self, model: Actor, minibatch: Compared, means: Means) -> float | None:
+    def _learn(self, model: Actor, minibatch: Units, means: Means) -> float | None:
         """One gradient step on a minibatch; returns the norm of its gradient."""
         return self.gradient.learn(
             minibatch,
@@ -166,13 +169,13 @@ class PairLearner(PreferenceLearner):
         "gradient/norm",
     )
 
-    def compared(self, batch: TokenBatch) -> Compared:
+    def units(self, batch: TokenBatch) -> Units:
         """The pairs of a batch."""
         episodes = episodes_of(batch)
-        return Compared(batch, pairs_of(returns_of(batch, episodes), episodes.group, self.config.pairs))
+        return Units(batch, pairs_of(returns_of(batch, episodes), episodes.group, self.config.pairs))
 
 
-def log_ratios(model: Actor, part: Compared) -> Float[Tensor, "U M"]:
+def log_ratios(model: Actor, part: Units) -> Float[Tensor, "U M"]:
     """log π(y|x) - log π_ref(y|x) of each answer, in one forward pass of the policy."""
     reference = of(part.batch.reference_logprob, part.batch.is_action)
     return part.sums(logprobs(model, part.batch) - reference)

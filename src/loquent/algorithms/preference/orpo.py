@@ -24,7 +24,7 @@ from loquent.algorithms.preference.learner import (
     logprobs,
     rewards_of,
 )
-from loquent.algorithms.preference.pairs import Compared
+from loquent.algorithms.preference.pairs import Units
 from loquent.algorithms.presets import PRESETS
 from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
@@ -59,16 +59,16 @@ class ORPO(PairLearner):
     unused_of_model = ("critic", "reference", "lora.dropout")
     per_step = (*PairLearner.per_step, "preference/nll", "preference/log_odds")
 
-    def loss(self, model: Actor, minibatch: Compared) -> LossOfPart:
+    def loss(self, model: Actor, minibatch: Units) -> LossOfPart:
         """The mean negative log-likelihood of the chosen answers' tokens - λ log σ(log odds ratio).
 
         As a sum over the pairs of a part, which is divided by the pairs of the minibatch.
         """
-        weight = len(minibatch) / float(self.learned(minibatch).lengths[:, 0].sum())
+        weight = len(minibatch) / float(self.tokens_to_learn(minibatch).lengths[:, 0].sum())
         beta = self.config.beta
 
-        def of_part(part: Compared) -> Loss:
-            learned = self.learned(part)
+        def of_part(part: Units) -> Loss:
+            learned = self.tokens_to_learn(part)
             values = logprobs(model, learned.batch)
             answers = values[part.batch.is_action[learned.batch.is_action]]
             means = part.sums(answers) / part.lengths
@@ -80,7 +80,7 @@ class ORPO(PairLearner):
 
         return of_part
 
-    def learned(self, units: Compared) -> Compared:
+    def tokens_to_learn(self, units: Units) -> Units:
         """The pairs with `is_action` true on the tokens that the cross-entropy counts, and on all answers."""
         if self.config.learn_on == "answer":
             return units

@@ -17,7 +17,7 @@ ROUNDING = 1e-6  # a relative difference of two sums of float32 that may be roun
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class Units:
     """The answers that a loss compares: U units of M episodes, such as pairs.
 
     Attributes:
@@ -33,19 +33,19 @@ class Compared:
     def __len__(self) -> int:
         return len(self.members)
 
-    def take(self, units: Tensor) -> Compared:
+    def take(self, units: Tensor) -> Units:
         """These units, in that order, with the rows of their episodes alone."""
         kept, renumbered = self.members[units].unique(return_inverse=True)
         rows = torch.isin(episodes_of(self.batch).number, kept)
         labels = None if self.desirable is None else self.desirable[units]
-        return Compared(self.batch.take(rows), renumbered, labels)
+        return Units(self.batch.take(rows), renumbered, labels)
 
-    def to(self, device: torch.device) -> Compared:
+    def to(self, device: torch.device) -> Units:
         """The same units on a device."""
         labels = None if self.desirable is None else self.desirable.to(device)
-        return Compared(self.batch.to(device), self.members.to(device), labels)
+        return Units(self.batch.to(device), self.members.to(device), labels)
 
-    def parts(self, token_budget: int) -> Iterator[Compared]:
+    def parts(self, token_budget: int) -> Iterator[Units]:
         """Forward passes: whole units of similar length.
 
         A part has at most `token_budget` padded tokens, or is one unit. An episode of several units of a part
@@ -116,8 +116,8 @@ def _above(one: float, other: float) -> bool:
     return one - other > ROUNDING * max(1.0, abs(one), abs(other))
 
 
-def reduced(compared: Compared) -> TokenBatch:
+def only_members(units: Units) -> TokenBatch:
     """The rows of the compared episodes, with the number of the episodes that are left out."""
-    kept = compared.take(torch.arange(len(compared)))
-    left = len(episodes_of(compared.batch).group) - len(episodes_of(kept.batch).group)
-    return replace(kept.batch, unpaired=compared.batch.unpaired + left)
+    kept = units.take(torch.arange(len(units)))
+    left = len(episodes_of(units.batch).group) - len(episodes_of(kept.batch).group)
+    return replace(kept.batch, unpaired=units.batch.unpaired + left)
