@@ -1,9 +1,10 @@
 """Learners from preferences and learners from rewards at equal episodes: the last study of docs/learners.md.
 
 All learners start from one base model of the built-in film reviews, and the built-in judge is the reward. DPO
-and KTO learn from recorded answers of the base model, whose preferences the judge makes; the others play. The
-learning rate of each learner is the one with the highest score of the judge on validation prompts, with seed 0.
-Only the runs with this rate play test prompts.
+and KTO learn from recorded answers of the base model, whose preferences the judge makes; the others play. A
+learning rate is chosen for each learner on validation prompts, with seed 0: of those with a KL of at most
+`TARGET` from the base model, the one with the highest score of the judge. Only the chosen rate plays test
+prompts.
 
 Run: python -m tools.studies.preference_study       (writes docs/results/preferences.jsonl and the page)
      python -m tools.studies.preference_study page  (writes the table of the page from the results)
@@ -31,7 +32,9 @@ FOLDER = Path(os.environ.get("LOQUENT_STUDY", "runs/preferences"))
 SEEDS = (0, 1, 2, 3, 4)
 ANSWERS, EPISODES, UPDATES, TESTED, VALIDATED = 4, 128, 8, 200, 100
 """Recorded answers to a row; episodes of an update; episodes of evaluations."""
-RATES = (1e-4, 3e-4, 1e-3)
+RATES = (1e-4, 3e-4, 6e-4, 1e-3)
+TARGET = 0.5
+"""The largest KL from the base model of a chosen run, in nats per token."""
 LEARNERS: dict[str, tuple[str, ...]] = {
     "ppo": ("reviews_ppo", "algorithm.beta=0.02", "algorithm.kl_target=0.5"),
     "grpo": ("reviews_grpo", "algorithm.beta=0.02"),
@@ -128,9 +131,11 @@ def divergence(done: Any, base: Any) -> float:
 def of_learner(model: Path, learner: str) -> dict[str, Any]:
     """The trials of a learner on validation prompts, the chosen rate, and its runs on test prompts."""
     trials = {}
-    if learner in LEARNERS:
-        trials = {f"{rate:g}": run(model, learner, rate, 0, "validation")["judge"] for rate in RATES}
-    rate = float(max(trials, key=trials.__getitem__)) if trials else 0.0
+    for trial in RATES if learner in LEARNERS else ():
+        found = run(model, learner, trial, 0, "validation")
+        trials[f"{trial:g}"] = {"judge": found["judge"], "kl": found["kl"]}
+    allowed = {rate: one["judge"] for rate, one in trials.items() if one["kl"] <= TARGET}
+    rate = float(max(allowed, key=allowed.__getitem__)) if trials else 0.0
     runs = [run(model, learner, rate, seed, "test") for seed in SEEDS]
     return {"rate": rate, "trials": trials, "runs": runs}
 
@@ -172,9 +177,8 @@ def summary(one: Mapping[str, Any]) -> dict[str, Any]:
     over = two_way.interval(table_of(one["runs"]))
     runs = [{name: value for name, value in run.items() if name != "by_row"} for run in one["runs"]]
     means = {name: sum(run[name] for run in runs) / len(runs) for name in (*COLUMNS.values(), "kl")}
-    return {
-        "rate": one["rate"], "trials": one["trials"], **means, "low": over.low, "high": over.high, "runs": runs
-    }  # fmt: skip
+    record = {"rate": one["rate"], "trials": one["trials"], **means}
+    return record | {"low": over.low, "high": over.high, "runs": runs}
 
 
 def table_text(record: Mapping[str, Any]) -> str:
