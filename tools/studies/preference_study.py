@@ -82,7 +82,23 @@ def answers(model: Path, seed: int) -> Path:
 
 
 def run(model: Path, learner: str, rate: float, seed: int, split: str) -> dict[str, Any]:
-    """The figures of a learner's run, and the judge's score on each row; "start" learns nothing."""
+    """The figures of a learner's run, and the judge's score on each row; "start" learns nothing.
+
+    They are kept beside the runs, with the processor seconds that the run took.
+    """
+    name = f"{learner}-{rate:g}-{split}-{seed}"
+    file = FOLDER / f"{name}.json"
+    if not file.exists():
+        begun = time.process_time()
+        made = recipe(model, learner, rate, seed, split)
+        found = outcome(finished(made, FOLDER / name), model)
+        file.write_text(json.dumps({**found, "seconds": time.process_time() - begun}), encoding="utf-8")
+    kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return kept
+
+
+def recipe(model: Path, learner: str, rate: float, seed: int, split: str) -> Any:
+    """The recipe of a learner's run."""
     from loquent.training import recipes
 
     name, *own = LEARNERS.get(learner, ("reviews_ppo", "training.updates=0"))
@@ -92,8 +108,7 @@ def run(model: Path, learner: str, rate: float, seed: int, split: str) -> dict[s
         own.append(f"training.data=[{answers(model, seed)}]")
     count = TESTED if split == "test" else VALIDATED
     where = (f"model.path={model}", f"training.seed={seed}", f"training.final_split={split}")
-    made = recipes.load(name, [*SMALL, *where, f"training.final_episodes={count}", *own])
-    return outcome(finished(made, FOLDER / f"{learner}-{rate:g}-{split}-{seed}"), model)
+    return recipes.load(name, [*SMALL, *where, f"training.final_episodes={count}", *own])
 
 
 def outcome(folder: Path, model: Path) -> dict[str, Any]:
@@ -135,7 +150,7 @@ def of_learner(model: Path, learner: str) -> dict[str, Any]:
         found = run(model, learner, trial, 0, "validation")
         trials[f"{trial:g}"] = {"judge": found["judge"], "kl": found["kl"]}
     allowed = {rate: one["judge"] for rate, one in trials.items() if one["kl"] <= TARGET}
-    rate = float(max(allowed, key=allowed.__getitem__)) if trials else 0.0
+    rate = float(max(allowed, key=allowed.__getitem__, default=RATES[0])) if trials else 0.0
     runs = [run(model, learner, rate, seed, "test") for seed in SEEDS]
     return {"rate": rate, "trials": trials, "runs": runs}
 
@@ -218,7 +233,6 @@ def main() -> None:
     if sys.argv[1:] != ["page"]:
         from loquent.training import recipes
 
-        begun = time.process_time()
         commit = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
         )
@@ -232,7 +246,9 @@ def main() -> None:
         record = {
             "command": "python -m tools.studies.preference_study",
             "commit": commit.stdout.strip(),
-            "seconds": round(time.process_time() - begun, 1),
+            "seconds": round(
+                sum(json.loads(file.read_text("utf-8"))["seconds"] for file in FOLDER.glob("*.json"))
+            ),
             "episodes": UPDATES * EPISODES,
             "seeds": len(SEEDS),
             "tested": TESTED,
