@@ -129,6 +129,7 @@ def test_the_command_of_every_learner_learns(kind, clone, tmp_path):
         "runs/bc" if name == "wordle_ilql" else "",
     )
     beside = ["algorithm.top=1.0"] if kind == "filtered_cloning" else []  # a tenth of eight games is none
+    beside += ["model.reference=copy"] if registry.find("algorithm", kind).scored else []
     trainer = Trainer(recipes.load(name, [*overrides, *SMALL, MODEL, f"training.data={folder}", *beside]))
     assert trainer.algorithm.name == kind
     assert trainer.update()["gradient/norm"] > 0

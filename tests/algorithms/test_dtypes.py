@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from helpers.states import same
-from loquent.agents.baselines import Random
+from loquent.agents.baselines import Expert, Random
 from loquent.algorithms.shared.gae import discounts, gae
 from loquent.algorithms.value_learning import value_losses as losses
 from loquent.core import episode, registry
@@ -51,6 +51,7 @@ VARIED = ("training.answers=2", "rewards={length: {weight: 1.0, high: 0}}")  # o
 COMPARED = dict.fromkeys(("grpo", "rloo"), VARIED)
 MORE = {
     **COMPARED,
+    **dict.fromkeys(("dpo", "kto", "orpo"), ("model.reference=copy",)),
     "filtered_cloning": ("algorithm.top=0.5",),
     "chai": ("algorithm.candidates=2", "algorithm.best_of=2"),
 }
@@ -60,7 +61,9 @@ ALLOWED = ("aten._fused_adamw_", "aten._foreach_add_.Scalar")  # AdamW counts it
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     folder, task = tmp_path_factory.mktemp("recorded"), registry.find("task", "wordle")()
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train")[:4]), Random(task), seed=1))
+    rows = task.rows("train")[:2]
+    played = [one for player in (Random, Expert) for one in play(task, games(rows), player(task), seed=1)]
+    episode.write(folder / "episodes.jsonl", played)
     return folder
 
 

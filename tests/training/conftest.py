@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from helpers import trained
-from loquent.agents.baselines import Random
+from loquent.agents.baselines import Expert, Random
 from loquent.core import episode, registry
 from loquent.core.rollout.loop import games, play
 from loquent.training.run import load_run
@@ -13,10 +13,12 @@ from loquent.training.run import load_run
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
-    """Eight Wordle episodes of a random player."""
+    """Eight Wordle episodes: of a random player, and of the expert on the same rows."""
     folder = tmp_path_factory.mktemp("recorded")
     task = registry.find("task", "wordle")()
-    episode.write(folder / "episodes.jsonl", play(task, games(task.rows("train")[:8]), Random(task), seed=1))
+    rows = task.rows("train")[:4]
+    played = [one for player in (Random, Expert) for one in play(task, games(rows), player(task), seed=1)]
+    episode.write(folder / "episodes.jsonl", played)
     return folder
 
 

@@ -31,6 +31,9 @@ LEARNERS = (
     "decision_transformer",
     "chai",
     "chai, nothing kept",
+    "dpo",
+    "kto",
+    "orpo",
 )
 SHAPES = {"a2c": ("gpt2", "t5"), "trpo": ("llama", "bart"), "grpo": ("gpt2", "t5"), "rloo": ("llama", "bart")}
 ON_SHAPES = [f"{name} on {shape}" for name, shapes in SHAPES.items() for shape in shapes]
@@ -72,7 +75,17 @@ def wholes(tmp_path_factory):
     return killed_runs.wholes(tmp_path_factory.mktemp("whole"))
 
 
-KILLS = {"ppo": 13, "chai": 4, "ilql": 2, "a2c on gpt2": 2, "trpo on bart": 3, "rloo on llama": 3}  # by day
+KILLS = {
+    "ppo": 13,
+    "chai": 4,
+    "ilql": 2,
+    "dpo": 1,
+    "kto": 1,
+    "orpo": 1,
+    "a2c on gpt2": 2,
+    "trpo on bart": 3,
+    "rloo on llama": 3,
+}  # by day
 
 
 @pytest.mark.sweep(*KILLS)

@@ -5,6 +5,7 @@ from loquent.agents.baselines import Expert, Random
 from loquent.core import registry
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
+from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import token_batch
 
 STEPS = {"learning_rate": 3e-3, "minibatch": 6, "epochs": 2}
@@ -32,6 +33,7 @@ OFFLINE = {
     "psi": STEPS,
     "ilql_utterance": {**STEPS, "best_of": 2},
     "chai": {**STEPS, "candidates": 2, "best_of": 2},
+    **dict.fromkeys(("dpo", "kto", "orpo"), STEPS),
 }
 
 
@@ -41,10 +43,11 @@ def learner(name, model):
 
 
 def recorded(model):
-    """Random games and the expert's, as a batch for learners from recorded episodes."""
+    """Random games and the expert's on the same rows, as a batch for learners from recorded episodes."""
     rows = TASK.rows("train")[:12]
     played = [
         *play(TASK, games(rows), Random(TASK), seed=1),
         *play(TASK, games(rows), Expert(TASK), seed=2),
     ]
-    return token_batch(played, model.format, TASK.spec.rewards, max_length=32)
+    batch = token_batch(played, model.format, TASK.spec.rewards, max_length=32)
+    return batch if model.reference is None else score(model, batch)

@@ -88,8 +88,20 @@ LEARNERS = {
     },
     "grpo": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003},
     "rloo": {"epochs": 1, "minibatch": 3, "learning_rate": 0.003},
+    "dpo": {"epochs": 2, "minibatch": 2, "learning_rate": 0.003, "pairs": "all"},
+    "kto": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "threshold": 0.0},
+    "orpo": {"minibatch": 4, "learning_rate": 0.003},
 }
-RECORDED = ("ilql", "ilql_utterance", "decision_transformer", "chai", "chai, nothing kept")
+RECORDED = (
+    "ilql",
+    "ilql_utterance",
+    "decision_transformer",
+    "chai",
+    "chai, nothing kept",
+    "dpo",
+    "kto",
+    "orpo",
+)
 ON_SHAPES = {
     "model": {"tokenizer_texts": 50},
     "rewards": {"lexicon": 1.0},
@@ -136,7 +148,7 @@ def wholes(folder):
     """For each learner the file of its recipe and the run that nobody killed, made by the command."""
     (folder / "texts.txt").write_text("\n".join(texts()))
     options = [f"{name}={value}" for name, value in recipe("ppo", folder)["task"].items() if name != "kind"]
-    collect = ("collect", "generation", "--agent", "random", "--episodes", "40", *options)
+    collect = ("collect", "generation", "--agent", "random", "--episodes", "40", "design.answers=2", *options)
     assert killed.loquent(*collect, "--out", str(folder / "games")) == 0
 
     def make(name):

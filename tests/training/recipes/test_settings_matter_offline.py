@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 import torch
 
-from loquent.agents.baselines import Random
-from loquent.core import episode, registry
+from loquent.agents.baselines import Expert, Random
+from loquent.core import agent, episode, registry
 from loquent.core.rollout.loop import games, play
 from loquent.tasks.wordle.task import Wordle
 from loquent.training import recipes
@@ -50,6 +50,7 @@ LEARNERS = {
     "psi": VALUES,
     "ilql_utterance": {**HEADS, **POLICY, "tau": 0.8, "best_of": 2, "rerank_logprob": 0.1},
     "chai": {**HEADS, "candidates": 2, "best_of": 2},
+    **dict.fromkeys(("dpo", "kto", "orpo"), CLONE),
 }
 OTHER = {  # where the next value by type would be refused or mean nothing
     "value_min": 0.0,
@@ -91,14 +92,14 @@ def cases():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Two folders of recorded games."""
+    """Two folders of recorded games: of three players on the same rows."""
     task, folder = Wordle(Wordle.Options(limit=20, instruct=False)), tmp_path_factory.mktemp("recorded")
     for seed in (3, 4):
         (folder / str(seed)).mkdir()
-        episode.write(
-            folder / str(seed) / "episodes.jsonl",
-            play(task, games(task.rows("train")[:8]), Random(task), seed=seed),
-        )
+        rows = task.rows("train")[:3]
+        players = Random(task), agent.make("wordle/half", task), Expert(task)
+        played = [one for player in players for one in play(task, games(rows), player, seed=seed)]
+        episode.write(folder / str(seed) / "episodes.jsonl", played)
     return folder
 
 
@@ -136,9 +137,11 @@ def done(recorded):
 
 def made(kind, recorded, *overrides, data="3"):
     algorithm = ", ".join(f"{name}: {value}" for name, value in {"kind": kind, **LEARNERS[kind]}.items())
+    needed = ["model.reference=copy"] if registry.find("algorithm", kind).scored else []
     return recipes.load(
-        "wordle_clone", [*SMALL, f"algorithm={{{algorithm}}}", f"training.data={recorded / data}", *overrides]
-    )
+        "wordle_clone", [*SMALL, *needed, f"algorithm={{{algorithm}}}", f"training.data={recorded / data}",
+        *overrides],
+    )  # fmt: skip
 
 
 def changed(field, value):

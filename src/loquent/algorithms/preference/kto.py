@@ -162,7 +162,7 @@ def swap_answers(minibatch: Units, longest: int) -> TokenBatch:
         real=real,
         is_action=is_action,
         turn=torch.full_like(tokens, HEAD),
-        reward=torch.zeros(tokens.shape, device=tokens.device),
+        reward=batch.reward.new_zeros(tokens.shape),
         ended=torch.ones(len(tokens), dtype=torch.bool, device=tokens.device),
         episode=torch.arange(len(tokens), device=tokens.device),
     )

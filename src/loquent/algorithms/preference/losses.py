@@ -71,8 +71,8 @@ def kto_loss(
         kl: z, the estimate of KL(π, π_ref), which has no gradient.
     """
     gain = torch.where(desirable, log_ratio - kl, kl - log_ratio)
-    weight = torch.where(desirable, desirable_weight, undesirable_weight)
-    return weight * torch.sigmoid(-beta * gain)
+    loss = torch.sigmoid(-beta * gain)
+    return torch.where(desirable, desirable_weight * loss, undesirable_weight * loss)
 
 
 def log_odds_ratio(logprob: Float[Tensor, "P 2"]) -> Float[Tensor, " P"]:
