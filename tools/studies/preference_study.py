@@ -29,10 +29,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "results" / "preferences.jsonl"
 PAGE = DOCS / "learners.md"
 FOLDER = Path(os.environ.get("LOQUENT_STUDY", "runs/preferences"))
-SEEDS = (0, 1, 2, 3, 4)
+SEEDS = (0, 1, 2)
 ANSWERS, EPISODES, UPDATES, TESTED, VALIDATED = 4, 128, 8, 200, 100
 """Recorded answers to a row; episodes of an update; episodes of evaluations."""
-RATES = (1e-4, 3e-4, 6e-4, 1e-3)
+RATES = (1e-4, 3e-4, 1e-3)
 TARGET = 0.5
 """The largest KL from the base model of a chosen run, in nats per token."""
 LEARNERS: dict[str, tuple[str, ...]] = {

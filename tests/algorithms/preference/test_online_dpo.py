@@ -1,4 +1,4 @@
-"""Online DPO: it is DPO on the answers of an update, and learns nothing from answers that are equally good."""
+"""Online DPO: it is DPO on the answers of an update, and learns nothing from equally good answers."""
 
 import math
 from dataclasses import replace
@@ -39,7 +39,8 @@ def test_answers_that_are_equally_good_teach_nothing():
     model = actor(critic="none")
     algorithm = made(model)
     batch = scored(algorithm, model, 8)
-    tied = replace(batch, reward=torch.where(batch.group[:, None] == 0, batch.reward, 0.0))
+    chosen = batch.is_action & (batch.episode == 2)[:, None]
+    tied = replace(batch, reward=torch.where(chosen, 1.0, 0.0))
     logs = algorithm.update(model, algorithm.prepare(tied))
     assert (logs["preference/compared"], logs["preference/left_out"]) == (1.0, 6.0)
     before = parameters(model)
