@@ -83,8 +83,6 @@ KILLS = {
     "chai": 4,
     "ilql": 2,
     "dpo": 1,
-    "kto": 1,
-    "orpo": 1,
     "a2c on gpt2": 2,
     "trpo on bart": 3,
     "rloo on llama": 3,

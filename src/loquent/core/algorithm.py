@@ -253,6 +253,11 @@ class BatchAlgorithm(Algorithm):
         """The parameters that learn, by name."""
         return EMPTY if self.gradient is None else self.gradient.parameters
 
+    @property
+    def least_recorded(self) -> int:
+        """The least recorded answers to a row that it learns from."""
+        return self.least_answers
+
     @abstractmethod
     def prepare(self, batch: Any) -> Any:
         """The batch with rewards, advantages and targets; pure."""

@@ -60,11 +60,11 @@ class Columns:
 
     def is_labelled(self, record: Mapping[str, Any]) -> bool:
         """Whether all rows of a file must have a label, of which this is the first record."""
-        return bool(self.label) or self.renamed(record).get("label") is not None
+        return bool(self.label) or self.rename(record).get("label") is not None
 
     def fields(self, record: Mapping[str, Any], labelled: bool) -> Record:
         """The fields of a row; ValueError as `rows`."""
-        named = {name: value for name, value in self.renamed(record).items() if value is not None}
+        named = {name: value for name, value in self.rename(record).items() if value is not None}
         fields = {**named, **self._form(named)}
         if labelled:
             fields["label"] = self._label(named)
@@ -83,7 +83,7 @@ class Columns:
         """Whether a row is a text that is still to be cut, and has no prompt of its own."""
         return "prompt" not in self.fields(record, self.is_labelled(record))
 
-    def renamed(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def rename(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """The record with the names of fields in the place of its columns' names; ValueError as `rows`."""
         if not self.names:
             return record

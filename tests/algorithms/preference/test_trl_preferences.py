@@ -5,6 +5,9 @@ must be TRL's. What differs from TRL's defaults is in `helpers.algorithms.prefer
 cases.
 """
 
+import re
+from pathlib import Path
+
 import pytest
 
 from helpers.algorithms.preferences import PAIRED, SINGLE, batch_of, of_trl
@@ -16,6 +19,7 @@ from loquent.core.seeding import Key
 from loquent.models.actor import Actor
 from loquent.models.score.tokens import score
 from loquent.pretrained import LanguageModel
+from tools.studies import defaults_page
 
 trl = pytest.importorskip("trl", reason="trl is not installed: pip install -c constraints.txt -e '.[dev]'")
 STEPS = {"learning_rate": 0.01, "max_steps": 3}  # later steps have other ratios and rates
@@ -43,7 +47,6 @@ CASES = {  # TRL's trainer, our learner, the shape, the data, changes of TRL's c
 OTHER = {  # another default of TRL's: a case, and the change
     "beta": ("sigmoid", {"beta": 0.2}),
     "loss_type": ("sigmoid", {"loss_type": "sigmoid_norm"}),
-    "max_length": ("sigmoid", {"max_length": 4}),
     "max_grad_norm": ("sigmoid", {"max_grad_norm": 0.01}),
     "lr_scheduler_type": ("sigmoid, llama", {"lr_scheduler_type": "constant"}),
     "undesirable_weight": ("kto", {"undesirable_weight": 2.0}),
@@ -80,6 +83,19 @@ def apart(one, other):
     return max(float((one[path] - other[path]).abs().max()) for path in other) / largest
 
 
+BY_DAY = (
+    "sigmoid_norm",
+    "hinge",
+    "ipo",
+    "robust",
+    "kto, weights",
+    "kto, pairs",
+    "orpo, llama",
+    "sigmoid, llama",
+)
+
+
+@pytest.mark.sweep(*BY_DAY)
 @pytest.mark.parametrize("name", CASES)
 def test_the_preset_learns_as_the_trainer_of_trl(name, tmp_path):
     trainer, kind, shape, data, changes, own = CASES[name]
@@ -95,7 +111,44 @@ def test_the_preset_learns_as_the_trainer_of_trl(name, tmp_path):
 def test_another_default_of_trl_is_another_gradient(setting, tmp_path):
     name, other = OTHER[setting]
     trainer, kind, shape, data, changes, own = CASES[name]
-    rows, _, _ = of_trl(trainer, shape, tmp_path / "own", data, **changes)
-    _, _, gradients = of_trl(trainer, shape, tmp_path / "other", data, **{**changes, **other})
+    rows, _, gradients = of_trl(trainer, shape, tmp_path, data, **{**changes, **other})
     _, steps = ours(kind, shape, rows, own)
     assert max(apart(*pair) for pair in zip(steps, gradients, strict=True)) > 1e-3
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "preferences.md"
+ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| ([A-Z, ]+) \| ", re.MULTILINE)
+
+
+def test_the_table_of_defaults_is_that_of_trl(tmp_path):
+    """Of its configuration objects, so with what they change of transformers' defaults."""
+    from trl.experimental.orpo import ORPOConfig
+
+    kinds = {"DPO": trl.DPOConfig, "KTO": trl.KTOConfig, "ORPO": ORPOConfig}
+    made = {name: kind(str(tmp_path), use_cpu=True) for name, kind in kinds.items()}
+    rows = ROW.findall(PAGE.read_text())
+    assert len(rows) > 20
+    compared = 0
+    for setting, wanted, names in rows:
+        for name in names.split(", "):
+            value = getattr(made[name], setting)
+            value = value[0] if isinstance(value, list) else getattr(value, "value", value)
+            assert str(value) == wanted, (setting, name)
+            compared += 1
+    assert compared > 45
+
+
+def test_the_presets_have_their_defaults(tmp_path):
+    """Each recorded value, by the name that TRL gives the setting."""
+    from trl.experimental.orpo import ORPOConfig
+
+    for learner, config in {"dpo": trl.DPOConfig, "kto": trl.KTOConfig, "orpo": ORPOConfig}.items():
+        made = config(str(tmp_path), use_cpu=True)
+        for setting, row in defaults_page.RECORDED[learner].items():
+            entry = row["trl"]
+            name = entry["name"] if isinstance(entry, dict) else setting
+            if name == "optim" or not hasattr(made, name):
+                continue
+            value = getattr(made, name)
+            value = value[0] if isinstance(value, list) else getattr(value, "value", value)
+            assert value == defaults_page.in_our_units(entry), (learner, setting)

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from helpers import together
+from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
 from loquent.training import checkpoint, recipes
@@ -87,9 +88,13 @@ def given(wordle_games, tmp_path_factory):
 
 
 @pytest.mark.sweep("ilql")
-@pytest.mark.parametrize("kind", ["ilql", "cloning"])
+@pytest.mark.parametrize("kind", ["ilql", "cloning", "dpo", "kto", "orpo"])
 def test_a_whole_run_of_two_processes_is_that_of_one_and_resumes_to_the_bit(kind, given, tmp_path):
-    overrides = [f"algorithm={{kind: {kind}, minibatch: 4, learning_rate: 0.01}}"]
+    reference = "copy" if registry.find("algorithm", kind).scored else "none"
+    overrides = [
+        f"algorithm={{kind: {kind}, minibatch: {2 if kind == 'dpo' else 4}, learning_rate: 0.01}}",
+        f"model.reference={reference}",
+    ]  # of dpo each step has one pair, and so one process has none
     alone = train(recipes.load(given, overrides), tmp_path / "alone", progress=False)
     assert together.run(together.training, 2, tmp_path / "two", str(given), overrides, False) == [0, 0]
     two = load_run(tmp_path / "two" / "run")

@@ -93,6 +93,7 @@ OTHER = {  # where the next value by type would be refused or mean nothing
         f"training.{name}": None for name in ("data", "data_top", "data_bottom")
     },  # with recorded episodes, in test_settings_matter_offline
     "training.data_cutoff": None,  # tests/training/recorded/test_recorded.py
+    "training.data_question": None,  # tests/training/recorded/test_preference_files.py
     "training.trackers": "[tensorboard]",
     "model.path": "@start",
     "model.format": None,  # chat needs a template, ilql its markers: tested with the formats

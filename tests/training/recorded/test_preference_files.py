@@ -151,9 +151,7 @@ def test_a_malformed_record_names_its_file_and_line(record, why, tmp_path):
 def test_labels_of_tables_are_texts_and_columns_have_other_names(tmp_path):
     path = tmp_path / "kto.csv"
     path.write_text("ask,completion,label\nq,a,True\nq,b,false\n")
-    answers, _ = read(
-        path, task_of(columns=Record(ask="prompt"), source="path", path=str(path)), split="train"
-    )
+    answers, _ = read(path, task_of(columns=Record(ask="prompt")))
     assert [shown(one)[1:] for one in answers] == [("q", ("a", 1.0)), ("q", ("b", 0.0))]
     with pytest.raises(BadSetting, match=r"task.user = .*leave out task.user"):
         read(path, task_of(turns=2, user="random", columns=Record(ask="prompt")))

@@ -166,6 +166,7 @@ def test_rows_of_a_file_beside_the_episodes_are_known(wordle_games, tmp_path):
         (("training.data=@", "training.teacher=random"), "ilql", "teacher = 'random' would never play"),
         (("training.data_top=0.5",), "ilql", "data_top, data_bottom and data_cutoff choose among"),
         (("training.data_cutoff=0",), "ilql", "data_top, data_bottom and data_cutoff choose among"),
+        (("training.data_question=q",), "ilql", "and data_question among judgements, but data is empty"),
         (("training.data=@", "training.data_cutoff=9"), "ilql", "none of 40 .* at least 9; the highest is"),
         (("training.data=@", "training.data_top=0.001"), "ilql", "top = 0.001 of 40 episodes keeps none"),
         (("training.data=@", "training.only={word: none}"), "ilql", "has no rows in its split"),

@@ -73,6 +73,11 @@ class KTO(PreferenceLearner):
         "gradient/norm",
     )
 
+    @property
+    def least_recorded(self) -> int:
+        """1 with a threshold, which decides about each answer alone."""
+        return self.least_answers if self.config.threshold is None else 1
+
     def units(self, batch: TokenBatch) -> Units:
         """The answers of a batch, each with its label."""
         episodes = episodes_of(batch)

@@ -34,15 +34,15 @@ class RecordedEpisodes(TokenBatches):
         rewards = RunRewards(parts.terms, parts.weights, self.learner)
         cuts = parts.algorithm.cuts_answers
         self.compares = type(parts.algorithm).least_answers > 1
-        least = parts.algorithm.least_answers if self.compares else None
+        least = parts.algorithm.least_recorded if self.compares else None
         self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts, least)
-        rows = self.recording.batch if parts.algorithm.scored else self.prepared
+        rows = self.recording.batch if parts.algorithm.scored else self.batch
         units = self.recording.groups if self.compares else range(len(rows))
         pool = Pool(tuple(Row(str(unit)) for unit in units))
         self.sampler = Sampler(pool, parts.key.child("recorded rows"))
 
     @cached_property
-    def prepared(self) -> TokenBatch:
+    def batch(self) -> TokenBatch:
         """The whole recording, prepared; scored at the first draw, when a resumed run has its reference."""
         batch, own = self.recording.batch, self.algorithm
         if own.scored:
@@ -54,13 +54,13 @@ class RecordedEpisodes(TokenBatches):
     @cached_property
     def groups(self) -> Groups:
         """The groups of the prepared recording."""
-        return Groups(self.prepared)
+        return Groups(self.batch)
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
         """The next rows, and the values under `data/`."""
         with self.phase("collect"):
             batch = self.draw(self.settings.episodes)
-        count = len(batch.episode.unique()) if self.compares else len(batch)
+        count = len(set(batch.episode.tolist())) if self.compares else len(batch)
         self.games += count
         return batch, {
             "data/return": float(batch.reward[batch.is_action].double().sum()) / count,
@@ -75,7 +75,7 @@ class RecordedEpisodes(TokenBatches):
     def draw(self, count: int) -> TokenBatch:
         """The next rows of the pass; or the next groups, until they have so many episodes or more."""
         if not self.compares:
-            return self.prepared.take([int(row.id) for row in self.sampler.draw(count)])
+            return self.batch.take([int(row.id) for row in self.sampler.draw(count)])
         numbers: list[int] = []
         while count > 0:
             numbers += [int(row.id) for row in self.sampler.draw(1)]

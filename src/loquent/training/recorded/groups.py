@@ -51,7 +51,8 @@ def comparable(
     if len(left_out) == len(chosen):
         raise BadSetting(
             f"training.data = {paths!r} has no answers to compare: {counts}; collect several answers to each "
-            "row (`loquent collect` with design.answers=4) and score them by a reward that tells them apart"
+            "row (`loquent collect` with design.answers=4) and score them by a reward that tells them apart. "
+            "Of answers with labels, each alone, `kto` learns with algorithm.threshold=0.5"
         )
     if left_out:
         warnings.warn(f"training.data: {counts}; they are left out", Remark, stacklevel=3)
@@ -70,7 +71,7 @@ class Groups:
 
     def size(self, number: int) -> int:
         """The number of episodes of a group; 0 if the batch has none of it."""
-        return len(self._batch.episode[self._rows.get(number, [])].unique())
+        return len(set(self._batch.episode[self._rows.get(number, [])].tolist()))
 
     def take(self, numbers: Sequence[int]) -> TokenBatch:
         """The rows of groups, with groups and episodes numbered from 0; a group taken twice is two groups."""
