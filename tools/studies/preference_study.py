@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -163,8 +164,8 @@ def table_of(runs: Sequence[Mapping[str, Any]]) -> Any:
     return table(cells, shared_rows(cells))
 
 
-def compared(found: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The differences over seeds and rows from the start and from PPO, and of DPO from online DPO."""
+def compared(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The differences over seeds and rows: from the start, from PPO, and of online DPO from DPO."""
     from loquent.bench.evidence.verdicts import decide
     from loquent.statistics import comparing, two_way
 
@@ -175,24 +176,23 @@ def compared(found: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     differences = [two_way.difference(tables[low], tables[high]) for low, high in pairs]
     corrected = comparing.holm([1.0 if one.p is None else one.p for one in differences])
     words = {"holds": "better", "contradicted": "worse"}
-    lines = []
+    lines: dict[str, dict[str, Any]] = {name: {} for name in found}
     for (low, high), one, p in zip(pairs, differences, corrected, strict=True):
         verdict = decide(p, one.mean > 0)
-        lines.append(
-            {"of": high, "than": low, "difference": one.mean, "error": one.error, "p": p,
-             "verdict": words.get(verdict, verdict)}
-        )  # fmt: skip
+        line = {"difference": one.mean, "error": one.error, "p": p, "verdict": words.get(verdict, verdict)}
+        lines[high][f"from {low}"] = line
     return lines
 
 
 def summary(one: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a learner: means over seeds, with the interval of the score over seeds and rows."""
-    from loquent.statistics import two_way
+    """The record of a learner: means over seeds, and the interval of the score over rows."""
+    from loquent.statistics.intervals import interval
 
-    over = two_way.interval(table_of(one["runs"]))
+    over = interval(table_of(one["runs"]).mean(0).tolist())
     runs = [{name: value for name, value in run.items() if name != "by_row"} for run in one["runs"]]
-    means = {name: sum(run[name] for run in runs) / len(runs) for name in (*COLUMNS.values(), "kl")}
-    record = {"rate": one["rate"], "trials": one["trials"], **means}
+    means = {name: fmean(run[name] for run in runs) for name in (*COLUMNS.values(), "kl")}
+    deviation = stdev(run["judge"] for run in runs)
+    record = {"rate": one["rate"], "trials": one["trials"], **means, "deviation": deviation}
     return record | {"low": over.low, "high": over.high, "runs": runs}
 
 
@@ -201,16 +201,12 @@ def table_text(record: Mapping[str, Any]) -> str:
     head = "| learner | learning rate | judge | from the start | from PPO | sentiment | perplexity | KL |"
     lines = [head, "|" + "---|" * 8]
     for name, one in record["learners"].items():
-        steps = {line["than"]: line for line in record["comparisons"] if line["of"] == name}
-        cells = [
-            f"{steps[low]['difference']:+.3f} ({steps[low]['verdict']})" if low in steps else ""
-            for low in ("start", "ppo")
-        ]
+        steps = [one.get(f"from {low}") for low in ("start", "ppo")]
+        cells = [f"{step['difference']:+.3f} ({step['verdict']})" if step else "" for step in steps]
         rate = f"{one['rate']:g}" if one["trials"] else ""
-        lines.append(
-            f"| {name} | {rate} | {one['judge']:.3f} [{one['low']:.3f}, {one['high']:.3f}] | {cells[0]} | "
-            f"{cells[1]} | {one['sentiment']:.3f} | {one['perplexity']:.2f} | {one['kl']:.2f} |"
-        )
+        score = f"{one['judge']:.3f} ± {one['deviation']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+        others = f"{one['sentiment']:.3f} | {one['perplexity']:.2f} | {one['kl']:.2f}"
+        lines.append(f"| {name} | {rate} | {score} | {cells[0]} | {cells[1]} | {others} |")
     return "\n".join(lines)
 
 
@@ -243,6 +239,7 @@ def main() -> None:
             scores = [f"{one['judge']:.3f}" for one in found[name]["runs"]]
             sys.stdout.write(f"{name} {found[name]['trials']} {' '.join(scores)}\n")
             sys.stdout.flush()
+        steps = compared(found)
         record = {
             "command": "python -m tools.studies.preference_study",
             "commit": commit.stdout.strip(),
@@ -253,8 +250,7 @@ def main() -> None:
             "seeds": len(SEEDS),
             "tested": TESTED,
             "validated": VALIDATED,
-            "learners": {name: summary(one) for name, one in found.items()},
-            "comparisons": compared(found),
+            "learners": {name: summary(one) | steps[name] for name, one in found.items()},
         }
         RESULTS.write_text(json.dumps(record) + "\n", encoding="utf-8")
     write_page()
