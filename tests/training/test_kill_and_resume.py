@@ -35,7 +35,10 @@ LEARNERS = (
     "kto",
     "orpo",
 )
-SHAPES = {"a2c": ("gpt2", "t5"), "trpo": ("llama", "bart"), "grpo": ("gpt2", "t5"), "rloo": ("llama", "bart")}
+SHAPES = {
+    **dict.fromkeys(("a2c", "grpo", "online_dpo"), ("gpt2", "t5")),
+    **dict.fromkeys(("trpo", "rloo", "reinforced_self_training"), ("llama", "bart")),
+}
 ON_SHAPES = [f"{name} on {shape}" for name, shapes in SHAPES.items() for shape in shapes]
 KEPT = {
     "ilql_utterance": {"actor/values.q_heads.0.outer.weight", "actor/values.target_heads.0.outer.weight"},

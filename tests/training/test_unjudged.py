@@ -55,6 +55,7 @@ LEARNERS = [
     ("reviews_trpo", (), [1, 2, 5]),
     ("reviews_grpo", ("training.answers=3",), [1, 2]),
     ("reviews_rloo", ("training.answers=3",), [1, 2]),
+    ("reviews_rest", ("training.answers=3",), [1, 2]),
     ("tagging_turn_dqn", TURNS, [1, 2, 5]),
 ]
 

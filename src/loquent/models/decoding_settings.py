@@ -96,3 +96,12 @@ class Decoding:
                 "compile = true does not serve method = beam; it is for the methods greedy and sample; set "
                 "compile to false"
             )
+
+
+def check_sampling(decoding: Decoding | None, why: str) -> None:
+    """Raise BadSetting if answers in training are not sampled; `why` is a clause about the learner."""
+    if decoding is not None and decoding.method != "sample":
+        raise BadSetting(
+            f"decoding.method = {decoding.method!r} does not sample, {why}; set decoding.method to 'sample' "
+            "(evaluation.method may be any)"
+        )

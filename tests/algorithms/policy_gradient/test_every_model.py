@@ -9,7 +9,7 @@ import math
 import pytest
 import torch
 
-from helpers.algorithms.every_learner import OFFLINE, ON_POLICY, learner, recorded
+from helpers.algorithms.every_learner import OFFLINE, ON_POLICY, OWN_ANSWERS, learner, recorded
 from helpers.algorithms.letters import TASK, one_update, parameters, ratio_error, same, scored, through_json
 from helpers.algorithms.tiny_models import PAIRS, SHAPES, actor
 from loquent.algorithms.policy_gradient.on_policy import divergence
@@ -26,9 +26,10 @@ def test_no_learner_and_no_architecture_is_missing():
         if issubclass(kind := registry.find("algorithm", name), BatchAlgorithm)
         and not issubclass(kind, TurnAlgorithm)
     }
-    assert token_learners == {*ON_POLICY, *OFFLINE}
+    assert token_learners == {*ON_POLICY, *OWN_ANSWERS, *OFFLINE}
     for name in token_learners:
-        assert (registry.find("algorithm", name).reads == ("play",)) == (name in ON_POLICY)
+        plays = name in {**ON_POLICY, **OWN_ANSWERS}
+        assert (registry.find("algorithm", name).reads == ("play",)) == plays
     assert {"t5", "bart", "gpt2", "llama", "qwen"} == set(SHAPES)
     new_models = set(ModelSettings.__dataclass_fields__["shape"].metadata["choices"])
     assert new_models <= set(SHAPES), "an architecture of new models is not in this suite"
@@ -70,6 +71,11 @@ def test_every_on_policy_learner_on_every_model(name, shape):
     assert all(bool(torch.isfinite(tensor).all()) for tensor in after.values())
     moved = {key.split(".")[0] for key in after if not torch.equal(before[key], after[key])}
     assert moved == ({"policy"} if name in ("grpo", "rloo") else {"policy", "critic"})
+    check_resuming(name, shape, algorithm, model)
+
+
+def check_resuming(name, shape, algorithm, model):
+    """Two more updates are equal to the bit if another learner makes them from the saved state."""
     state = state_of(algorithm, model)
     for number in (1, 2):
         one_update(algorithm, model, number, count=12)
@@ -78,6 +84,21 @@ def test_every_on_policy_learner_on_every_model(name, shape):
         one_update(algorithm, model, number, count=12)
 
     assert same(continued(name, shape, state, more), parameters(model)), "resumed to the bit"
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", OWN_ANSWERS)
+def test_every_learner_from_its_own_answers_on_every_model(name, shape):
+    model = actor(shape)
+    algorithm = learner(name, model)
+    before, rest = parameters(model.policy), parameters(model.critic)
+    _, logs = one_update(algorithm, model, 0, count=12)
+    assert all(math.isfinite(value) for value in logs.values())
+    assert logs["gradient/norm"] > 0
+    assert not same(before, parameters(model.policy))
+    assert same(rest, parameters(model.critic)), "only the policy learns"
+    check_resuming(name, shape, algorithm, model)
 
 
 @pytest.mark.sweep(4)

@@ -18,6 +18,10 @@ ON_POLICY = {
     "rloo": STEPS,
 }
 ONE_PASS = {"learning_rate": 3e-3, "minibatch": 6}
+OWN_ANSWERS = {
+    "online_dpo": {**STEPS, "minibatch": 2},
+    "reinforced_self_training": ONE_PASS,
+}  # they compare them, without a ratio
 OFFLINE = {
     "supervised": ONE_PASS,
     "cloning": ONE_PASS,
@@ -35,7 +39,7 @@ OFFLINE = {
 
 def learner(name, model):
     kind = registry.find("algorithm", name)
-    return kind(kind.Config(**{**ON_POLICY, **OFFLINE}[name]), model, key=Key(5))
+    return kind(kind.Config(**{**ON_POLICY, **OWN_ANSWERS, **OFFLINE}[name]), model, key=Key(5))
 
 
 def recorded(model):

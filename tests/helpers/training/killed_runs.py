@@ -91,7 +91,10 @@ LEARNERS = {
     "dpo": {"epochs": 2, "minibatch": 2, "learning_rate": 0.003, "pairs": "all"},
     "kto": {"epochs": 2, "minibatch": 3, "learning_rate": 0.003, "threshold": 0.0},
     "orpo": {"minibatch": 4, "learning_rate": 0.003},
+    "online_dpo": {"epochs": 2, "minibatch": 2, "learning_rate": 0.003, "pairs": "all"},
+    "reinforced_self_training": {"epochs": 2, "minibatch": 1, "learning_rate": 0.003},
 }
+COMPARED = ("grpo", "rloo", "online_dpo", "reinforced_self_training")
 RECORDED = (
     "ilql",
     "ilql_utterance",
@@ -135,9 +138,11 @@ def recipe(name, folder):
     if learner == "ppo":
         changes["rewards"] = NORMALISED
     if shape:
-        groups = learner in ("grpo", "rloo")
+        groups = learner in COMPARED
         changes |= ON_SHAPES | {"training": ON_SHAPES["training"] | {"answers": 3 if groups else 1}}
         changes["model"] = ON_SHAPES["model"] | {"shape": shape} | ({"critic": "none"} if groups else {})
+    if learner == "online_dpo":
+        changes["rewards"] = {"length": {"weight": 1.0, "high": 0}}  # or no answer is better
     return SMALL | {
         section: values if section == "rewards" else SMALL.get(section, {}) | values
         for section, values in changes.items()

@@ -24,6 +24,7 @@ from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting, LoquentError
 from loquent.files.machine import parallel
 from loquent.models.actor import Actor
+from loquent.models.decoding_settings import check_sampling
 from loquent.models.score.one_pass import Scores
 from loquent.models.score.tokens import micro_batches
 from loquent.models.tokens.batch import TokenBatch
@@ -82,12 +83,7 @@ class OnPolicy(Stepping, BatchAlgorithm):
             raise BadSetting(
                 f"beta = {config.beta} needs a reference for the KL; set model.reference, or set beta to 0"
             )
-        if model.decoding is not None and model.decoding.method != "sample":
-            raise BadSetting(
-                f"decoding.method = {model.decoding.method!r} does not sample, so the ratios of "
-                f"{self.name} would be wrong; set decoding.method to 'sample' (evaluation.method may "
-                "be any)"
-            )
+        check_sampling(model.decoding, f"so the ratios of {self.name} would be wrong")
         self.config, self.key = config, key
         self.tempered = config.kl_temperature == "sampling"
         self.gradient = GradientStep(self.learned_parameters(model), config, key)

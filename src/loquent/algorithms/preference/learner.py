@@ -74,7 +74,7 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
     """Base of the learners from preferences, on the policy of an `Actor`."""
 
     scored = True
-    reads = ("data",)
+    reads = ("data", "expert")
     least_answers = 2
     cuts_answers = True
     unused_of_model: ClassVar[tuple[str, ...]] = ("critic", "lora.dropout")
@@ -110,11 +110,10 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The rows of the episodes that are compared, with `unpaired`, the number of the others; pure.
 
-        A batch of played episodes without anything to compare keeps all rows.
+        A batch without anything to compare keeps all rows.
 
         Raises:
-            LoquentError: the batch has no groups or no reference log-probabilities, or recorded episodes have
-                nothing to compare.
+            LoquentError: the batch has no groups or no reference log-probabilities.
         """
         if self.scored and batch.reference_logprob is None:
             raise LoquentError(
@@ -124,9 +123,7 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
         units = self.units(replace(batch, support=None))
         if len(units):
             return pairs.only_members(units)
-        if "play" not in self.reads:
-            raise LoquentError(self._nothing(batch))
-        return units.batch
+        return replace(units.batch, unpaired=batch.unpaired + len(batch.episode.unique()))
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
         """All epochs over one prepared batch; returns means over the whole update, weighted by units."""
@@ -160,15 +157,6 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
             passes=lambda own: (part.to(model.device) for part in own.parts(self.config.token_budget)),
             divisor=len(minibatch),
         )
-
-    def _nothing(self, batch: TokenBatch) -> str:
-        """Why no episodes can be compared, and what would be right."""
-        episodes = episodes_of(batch)
-        groups, sizes = episodes.group.unique(return_counts=True)
-        what = f"{self.name}: none of the {len(episodes.group)} episodes on {len(groups)} rows makes a pair"
-        if not len(sizes) or int(sizes.max()) < self.least_answers:
-            return f"{what}: each row has one answer; give at least {self.least_answers} answers to a row"
-        return f"{what}: all answers to a row have the same return; give answers with different returns"
 
 
 class PairLearner(PreferenceLearner):

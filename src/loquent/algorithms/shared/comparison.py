@@ -64,6 +64,15 @@ def leave_one_out(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> F
     return torch.where(others > 0, returns - baseline, 0.0)
 
 
+def rank(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Int64[Tensor, " E"]:
+    """The place of each answer in its group, from 0 for the highest return; of equal ones the first leads."""
+    order = returns.argsort(descending=True, stable=True)
+    order = order[group[order].argsort(stable=True)]
+    grouped = group[order]
+    place = torch.arange(len(order), device=order.device) - torch.searchsorted(grouped, grouped)
+    return torch.empty_like(order).scatter(0, order, place)
+
+
 def returns_differ(returns: Float[Tensor, " E"], group: Int64[Tensor, " E"]) -> Bool[Tensor, " E"]:
     """Whether the answers to the episode's row have different returns."""
     bounds = []

@@ -186,7 +186,7 @@ def _learning(trainer: Measurable, measured: Slice, minibatch: int) -> dict[str,
     tokens = max(measured.tokens, min(minibatch * measured.width, max(budget, measured.width)))
     share = tokens / max(1, measured.tokens)
     vocabulary = vocabulary_of(trainer)
-    logits = vocabulary * measured.actions * share * measured.tokens / max(1, measured.rows * measured.width)
+    logits = vocabulary * measured.actions * share * measured.tokens / max(1, measured.places)
     at_once = logits <= score.WHOLE
     chunk = logits if at_once else min(logits, chunk_rows(vocabulary) * vocabulary)
     return {

@@ -36,6 +36,8 @@ class Slice:
     actions: int
     """The action tokens of the whole slice."""
     width: int
+    places: int
+    """The tokens of the prepared batch with padding; a learner may leave out episodes."""
     batch_bytes: int
 
 
@@ -79,6 +81,7 @@ def measure(trainer: Measurable, rows: int, *, counting: bool) -> Slice:
         tokens=max(len(indices) * int(batch.real[indices].sum(1).max()) for indices in micro_batches),
         actions=int(batch.is_action.sum()),
         width=batch.tokens.shape[1],
+        places=batch.tokens.numel(),
         batch_bytes=bytes_of(value for value in vars(batch).values() if isinstance(value, Tensor))
         + support_bytes,
     )

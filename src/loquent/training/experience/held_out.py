@@ -36,8 +36,10 @@ class TokenBatches(Batches):
         return ends_by(self.actor.format)
 
     def held_out_loss(self) -> dict[str, float]:
-        """The values under `supervised/`; empty if the algorithm does not imitate, or nobody can play."""
-        if not hasattr(self.algorithm, "held_out_loss") or self._held_out is None:
+        """The values under `supervised/`; empty if the algorithm imitates nobody else, or nobody can play."""
+        if self.parts.source == "play" or not hasattr(self.algorithm, "held_out_loss"):
+            return {}
+        if self._held_out is None:
             return {}
         values: dict[str, float] = self.algorithm.held_out_loss(self.actor, self._held_out)
         return values

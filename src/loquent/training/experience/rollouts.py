@@ -49,8 +49,9 @@ class Played(Batches):
         if not learned:
             return None, counts
         with self.phase("score"):
-            batch = self.algorithm.prepare(self.batch(learned))
-        return batch, {**self.summary(learned, batch), **counts}
+            whole = self.batch(learned)
+            batch = self.algorithm.prepare(whole)
+        return batch, {**self.summary(learned, whole), **counts}
 
     def collect(self) -> list[Episode]:
         """Play the episodes of one update and add the rewards of all terms."""

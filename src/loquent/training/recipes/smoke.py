@@ -47,6 +47,7 @@ PLAYED = (
     "training.data_bottom=1.0",
     "training.data_cutoff=none",
     "training.teacher=random",
+    "training.answers=2",  # of learners that compare the answers to a row
 )
 BUILT_IN_COLUMNS = (("columns", "{}"), ("text_field", "text"), ("label_field", ""), ("labels", "[]"))
 DEFAULTS_OF_CLASSIFIER = {"classifier": "", "label": 1, "revision": ""}
