@@ -78,7 +78,15 @@ def wholes(tmp_path_factory):
     return killed_runs.wholes(tmp_path_factory.mktemp("whole"))
 
 
-KILLS = {"ppo": 13, "chai": 2, "ilql": 2, "dpo": 1, "a2c on gpt2": 2, "trpo on bart": 2, "rloo on llama": 2}  # by day
+KILLS = {
+    "ppo": 13,
+    "chai": 2,
+    "ilql": 2,
+    "dpo": 1,
+    "a2c on gpt2": 2,
+    "trpo on bart": 2,
+    "rloo on llama": 2,
+}  # by day
 
 
 @pytest.mark.sweep(*KILLS)
