@@ -17,6 +17,8 @@ from loquent.errors import BadSetting, LoquentError
 from loquent.models.decode.loop import Decoding
 from loquent.models.score.tokens import score
 from loquent.models.tokens.batch import token_batch
+from loquent.training import recipes
+from loquent.training.trainer import Trainer
 
 RETURNS, GROUP = torch.tensor([1.0, 2.0, 6.0, 5.0, 7.0]), torch.tensor([0, 0, 0, 1, 1])
 MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
@@ -90,11 +92,9 @@ def test_advantages_of_reinforce_plus_plus_by_hand(baseline):
 
 
 def test_a_global_baseline_needs_no_second_answer_and_no_group():
-    assert GRPO.Config(baseline="global", deviation="tokens").alone
-    assert not GRPO.Config(baseline="leave_one_out").alone
     model = actor(critic="none")
     assert learner(model, baseline="global", deviation="none").least_answers == 1
-    assert learner(model).least_answers == 2
+    assert learner(model, baseline="leave_one_out").least_answers == 2
     with pytest.raises(BadSetting, match="set deviation to 'tokens', 'batch' or 'none'"):
         GRPO.Config(baseline="global")
     with pytest.raises(BadSetting, match=r"engine_weight_min = 2 is above engine_weight_max = 1"):
@@ -109,17 +109,15 @@ def test_overlong_answers_have_no_gradient_and_count_as_in_trl(length):
     settings = {"length": length, "entropy_coefficient": 0.1, "token_budget": 30}
     batch = scored(learner(model), model, 16)
     assert 0 < int(batch.overlong.sum()) < 16
-    assert batch.overlong.tolist() == [
-        int(act.sum()) == 6 and int(row[act][-1]) != 0
-        for row, act in zip(batch.tokens, batch.is_action, strict=True)
-    ]
+    last = [int(row[act][-1]) for row, act in zip(batch.tokens, batch.is_action, strict=True)]
+    assert batch.overlong.tolist() == [token != 0 for token in last]  # 0 ends an answer
     without = learner(model, **settings, drop_overlong=True)
     prepared = without.prepare(batch)
     assert torch.equal(prepared.advantage, learner(model, **settings).prepare(batch).advantage)
     found = gradients(without, model, prepared)
     rest = prepared.take(~batch.overlong)
     only = gradients(learner(model, **settings), model, rest)
-    share = {"token": 1.0, "answer": len(rest) / 16, "constant": len(rest) / 16}[length]
+    share = 1.0 if length == "token" else len(rest) / 16
     assert apart(found, {name: share * gradient for name, gradient in only.items()}) < 1e-12
     assert apart(found, only) > 1e-3 or length == "token"
     assert without.summary(prepared)["groups/learned"] == len(rest) / 16
@@ -146,20 +144,19 @@ def test_weights_of_an_engine_by_hand(mode):
     log_weight = torch.tensor([0.0, math.log(4), math.log(0.25), math.log(2), 800.0])
     wanted = [1.0, 3.0, 0.5, 2.0, 3.0] if mode.endswith("truncate") else [1.0, 0.0, 0.0, 2.0, 0.0]
     assert comparison.engine_weight(log_weight, mode, 0.5, 3.0).tolist() == pytest.approx(wanted)
-    free = comparison.engine_weight(log_weight[:4], mode, None, None)
-    assert free.tolist() == pytest.approx([1.0, 4.0, 0.25, 2.0])
+    free = comparison.engine_weight(log_weight[:4], mode, None, None).tolist()
+    assert free == pytest.approx([1.0, 4.0, 0.25, 2.0])
 
 
 def test_draws_of_our_own_have_weight_1():
-    logs, weights = [], []
+    results = []
     for changes in ({}, {"engine_weight": "token_mask", "engine_weight_min": 3.0}):
         model = actor(critic="none")
         batch, logged = one_update(learner(model, **changes), model, 0)
         assert batch.weight is None
-        logs.append(repr(logged))
-        weights.append(parameters(model.policy))
-    assert logs[0] == logs[1]
-    assert same(*weights)
+        results.append((repr(logged), *parameters(model.policy).values()))
+    assert results[0][0] == results[1][0]
+    assert all(map(torch.equal, results[0][1:], results[1][1:]))
 
 
 @pytest.mark.parametrize(("mode", "ratio"), zip(MODES, ("support", "raw", "raw", "support"), strict=True))
@@ -185,3 +182,14 @@ def test_weights_of_another_engine(mode, ratio):
     alone = algorithm.loss(model, replace(honest, weight=None))["total"]
     assert torch.allclose(parts["total"], alone * wanted, atol=1e-9)
     assert algorithm.summary(prepared)["policy/engine_weight"] == pytest.approx(float(wanted.mean()))
+
+
+def test_a_run_weighs_what_another_engine_drew_and_a_global_baseline_needs_one_answer():
+    model = "{path: '', layers: 1, width: 16, heads: 2, context: 512, vocabulary: 260, tokenizer_texts: 50}"
+    small = [f"model={model}", "task.limit=60", "metrics={}", "rewards={lexicon: 1.0}", "training.answers=1"]
+    small += [f"decoding={{max_new_tokens: 4, engine: '{ANOTHER.engine}'}}", "training.episodes=6"]
+    with pytest.raises(BadSetting, match=r"answers = 1: grpo compares the answers to one row"):
+        Trainer(recipes.load("reviews_grpo", small))
+    small += ["algorithm.preset=reinforce_plus_plus", "algorithm.engine_weight=token_mask"]
+    trainer = Trainer(recipes.load("reviews_grpo", small))
+    assert trainer.update()["policy/engine_weight"] == pytest.approx(1, abs=1e-4)
