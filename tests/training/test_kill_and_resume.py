@@ -82,7 +82,6 @@ KILLS = {
     "ppo": 13,
     "chai": 2,
     "ilql": 2,
-    "dpo": 1,
     "a2c on gpt2": 2,
     "trpo on bart": 2,
     "rloo on llama": 2,
