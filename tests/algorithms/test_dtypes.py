@@ -52,7 +52,7 @@ COMPARED = dict.fromkeys(("grpo", "rloo"), VARIED)
 MORE = {
     **COMPARED,
     **dict.fromkeys(("online_dpo", "reinforced_self_training"), VARIED),
-    **dict.fromkeys(("dpo", "kto", "orpo"), ("model.reference=copy",)),
+    **dict.fromkeys(("dpo", "kto"), ("model.reference=copy",)),
     "filtered_cloning": ("algorithm.top=0.5",),
     "chai": ("algorithm.candidates=2", "algorithm.best_of=2"),
 }

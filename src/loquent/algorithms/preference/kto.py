@@ -45,11 +45,11 @@ class Config(PreferenceConfig):
         PreferenceConfig,
         "beta",
         0.1,
-        source="2402.01306 sec. 4.2",
+        source="2402.01306; TRL",
         why="β: how strongly the policy stays near the reference",
     )
     desirable_weight: float = setting(
-        1.0, "λ_D, the weight of desirable answers", source="2402.01306 sec. 4.2", low=0.0
+        1.0, "λ_D, the weight of desirable answers", source="2402.01306 eq. 7", low=0.0
     )
     undesirable_weight: float = setting(
         1.0,
@@ -120,7 +120,7 @@ class KTO(PreferenceLearner):
 
 
 def estimated_kl(model: Actor, minibatch: Units, token_budget: int) -> float:
-    """z of arXiv:2402.01306 sec. 4.1: max(0, the mean of log π - log π_ref over answers to other rows)."""
+    """z of arXiv:2402.01306 eq. 7: max(0, the mean of log π - log π_ref over answers to other rows)."""
     batch = swap_answers(minibatch, model.context).to(model.device)
     scored = score(model, batch, token_budget=token_budget)
     columns = scored.policy_logprob, scored.reference_logprob

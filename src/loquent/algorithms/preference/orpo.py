@@ -40,7 +40,7 @@ class Config(PairsConfig):
 
     presets: ClassVar[Mapping[str, Record]] = PRESETS["orpo"]
     beta: float = redefault(
-        PreferenceConfig, "beta", 0.1, source="2403.07691 sec. 6.1", why="λ, the weight of the odds ratio"
+        PreferenceConfig, "beta", 0.1, source="2403.07691; TRL", why="λ, the weight of the odds ratio"
     )
     learn_on: str = setting(
         "answer",
