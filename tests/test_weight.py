@@ -17,10 +17,10 @@ SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
-    "algorithms": 4_774,
+    "algorithms": 4_777,
     "bench": 5_743,
     "cli": 3_466,
-    "core": 3_989,
+    "core": 3_992,
     "corpora": 1_552,
     "data": 4_919,
     "door": 343,
@@ -33,7 +33,7 @@ LIMITS = {
     "statistics": 1_018,
     "tasks": 12_878,
     "tools": 2_626,
-    "training": 4_941,
+    "training": 4_942,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
