@@ -131,6 +131,6 @@ def test_the_recorded_values_are_those_of_the_files_of_rl4lms(algorithm):
 
 def test_what_trl_takes_from_transformers_is_recorded():
     arguments = pytest.importorskip("transformers").TrainingArguments
-    for algorithm in ("ppo", "grpo", "rloo", "dpo", "kto", "orpo"):
+    for algorithm in ("ppo", "grpo", "rloo", "dpo", "online_dpo", "kto", "orpo"):
         for setting in ("max_grad_norm", "weight_decay"):
             assert page.RECORDED[algorithm][setting]["trl"] == getattr(arguments, setting)

@@ -33,7 +33,7 @@ FOLDER = Path(os.environ.get("LOQUENT_STUDY", "runs/preferences"))
 SEEDS = (0, 1, 2)
 ANSWERS, EPISODES, UPDATES, TESTED, VALIDATED = 4, 128, 8, 200, 100
 """Recorded answers to a row; episodes of an update; episodes of evaluations."""
-RATES = (1e-4, 3e-4, 1e-3)
+RATES = (1e-4, 2e-4, 3e-4, 1e-3)
 TARGET = 0.5
 """The largest KL from the base model of a chosen run, in nats per token."""
 LEARNERS: dict[str, tuple[str, ...]] = {

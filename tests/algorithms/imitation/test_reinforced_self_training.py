@@ -55,7 +55,7 @@ def test_the_kept_answers_by_hand(settings, kept):
     last = batch.is_action & ~torch.nn.functional.pad(batch.is_action[:, 1:], (0, 1))
     batch = replace(batch.take(range(6)), group=GROUP, episode=torch.arange(6))
     batch = replace(batch, reward=torch.where(last[:6, : batch.tokens.shape[1]], RETURNS[:, None], 0.0))
-    assert algorithm.kept(batch).nonzero().flatten().tolist() == kept
+    assert algorithm.choose_rows(batch).nonzero().flatten().tolist() == kept
     assert algorithm.prepare(batch).episode.tolist() == (kept or list(range(6)))
 
 

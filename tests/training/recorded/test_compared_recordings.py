@@ -264,13 +264,11 @@ def test_a_run_on_pairs_says_what_it_left_out(tmp_path):
     )
 
 
-def test_the_profile_smoke_keeps_the_data_of_learners_that_need_it(tmp_path):
+def test_the_profile_smoke_replaces_preferences_by_played_answers(tmp_path):
     task = rows_of(tmp_path, count=4)
     file = str(recipe(tmp_path, task=task, training={"data": str(tmp_path / "pairs.jsonl")}))
     smoke = recipes.load(file, profile="smoke").training
-    assert (smoke.data, smoke.teacher) == ((str(tmp_path / "pairs.jsonl"),), "")
-    cloned = recipes.load(file, ["algorithm={kind: cloning}"], profile="smoke").training
-    assert (cloned.data, cloned.teacher) == ((), "random")
+    assert (smoke.data, smoke.teacher, smoke.answers) == ((), "random", 2)
 
 
 def test_a_prompt_longer_than_its_room_is_cut_alike_in_both_answers(tmp_path):

@@ -67,12 +67,12 @@ class BestOfN(Supervised):
     def prepare(self, batch: TokenBatch) -> TokenBatch:
         """The rows of the kept answers, or all rows if no answer is kept; pure."""
         batch = super().prepare(batch)
-        kept = self.kept(batch)
+        kept = self.choose_rows(batch)
         return batch.take(kept) if bool(kept.any()) else batch
 
     def update(self, model: Actor, batch: TokenBatch) -> dict[str, float]:
         """All epochs over the kept answers of a prepared batch; no gradient step if none is kept."""
-        kept = self.kept(batch)
+        kept = self.choose_rows(batch)
         if not bool(kept.any()):
             self.updates += 1
             return {**WITHOUT_STEP, "learning_rate": self.gradient.rate}
@@ -84,7 +84,7 @@ class BestOfN(Supervised):
             "reward/kept": float(episodes.sums(batch.reward.double()).mean()),
         }
 
-    def kept(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
+    def choose_rows(self, batch: TokenBatch) -> Bool[Tensor, " B"]:
         """Whether the answer of each row is learned."""
         episodes = episodes_of(batch)
         returns = episodes.sums(batch.reward.double())

@@ -71,9 +71,9 @@ def overrides_of(profile: str | None, root: Node, overrides: Overrides) -> Overr
     reference = sections.get("model", {}).get("reference")
     if reference and reference.value not in ("copy", "none"):
         texts.append("model.reference=copy")
-    changed = override(copy.deepcopy(root), overrides)
-    overridden = any(path_of(item) == "training.data" for item in overrides)
-    if "data" in sections.get("training", {}) and not overridden and _reads_teacher(_name(changed)):
+    if "data" in sections.get("training", {}) and not any(
+        path_of(item) == "training.data" for item in overrides
+    ):
         texts += PLAYED
     if "answers" in sections.get("training", {}):
         texts.append("training.answers=2")  # of 4 episodes
@@ -82,7 +82,7 @@ def overrides_of(profile: str | None, root: Node, overrides: Overrides) -> Overr
         texts.append("algorithm.top=1.0")  # a small share of a few episodes is empty
     texts += _networks(algorithm)
     rows = _rows(sections, overrides)
-    small = _algorithm(changed)
+    small = _algorithm(override(copy.deepcopy(root), overrides))
     dataset = sections.get("task", {}).get("dataset")
     builtin = {"dataset": dataset.value} if dataset else {}
     return (*SMOKE, *texts, *small, *rows, *_scores(sections, builtin if rows else None))
@@ -111,11 +111,6 @@ def _rows(sections: Sections, overrides: Overrides) -> list[str]:
         texts += [f"task.{name}={value}" for name, value in BUILT_IN_COLUMNS if name in task]
         texts += ["training.only={}"] if "only" in sections.get("training", {}) else []
     return texts
-
-
-def _reads_teacher(name: str | None) -> bool:
-    """Whether an algorithm can learn from an agent that plays; learners from preferences cannot."""
-    return name not in registry.names("algorithm") or "expert" in registry.find("algorithm", name).reads
 
 
 def _networks(algorithm: Mapping[str, Node]) -> list[str]:
@@ -184,19 +179,14 @@ def _exists(path: Any) -> bool:
     return isinstance(path, str) and os.path.exists(os.path.expanduser(path))
 
 
-def _name(root: Node) -> Any:
-    """The name of the algorithm of a recipe; None if it has none."""
-    node = root.value.get("algorithm")
-    kind = node.value.get("kind") if node and isinstance(node.value, dict) else node
-    return None if kind is None else kind.value
-
-
 def _algorithm(root: Node) -> list[str]:
     """The overrides with which the algorithm's class makes itself small.
 
     None for a wrong name, which is reported when the recipe is built.
     """
-    name = _name(root)
+    node = root.value.get("algorithm")
+    kind = node.value.get("kind") if node and isinstance(node.value, dict) else node
+    name = kind.value if kind is not None else None
     if not isinstance(name, str) or not (":" in name or name in registry.names("algorithm")):
         return []
     try:
