@@ -1,6 +1,7 @@
 """Searches that train: their winner, what they write, and how they go on after a kill."""
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -9,7 +10,7 @@ import pytest
 
 from helpers import killed
 from helpers.training.small_runs import recipe_of, results
-from loquent.bench import runner
+from loquent.bench import crew, runner
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.search import journal, page, trials
 from loquent.bench.search.planning import plan
@@ -155,6 +156,23 @@ def test_half_a_line_is_written_again(whole, tmp_path):
     (folder / "search.jsonl").write_text(text[: text.rindex('"rung": 2')])  # the runs are there
     assert resume_search(folder, allow_imports=True, processes=1, say=lambda line: None).best is not None
     assert timeless(folder) == timeless(whole)
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core has one thread")
+def test_a_search_goes_on_with_the_threads_that_it_began_with(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
+
+    def stop(line):
+        if line.startswith("trial 1"):
+            raise KeyboardInterrupt
+
+    recipe = small("training.updates=2")
+    planned = plan(recipe, ["algorithm.epochs=1,2"], on="return", rungs="1")
+    with pytest.raises(KeyboardInterrupt):
+        search(recipe, planned, tmp_path / "out", processes=1, say=stop)
+    assert crew.threads(1) != crew.threads(2)
+    found = resume_search(tmp_path / "out", processes=2, allow_imports=True)
+    assert found.tuning.updates == 1 + 2, "no run began anew"
 
 
 def test_the_same_command_after_the_end_trains_nothing(whole, capsys):

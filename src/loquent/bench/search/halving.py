@@ -43,8 +43,10 @@ def survivors(values: Mapping[int, float | None], keep: float, higher: bool) -> 
 
 
 def best(rungs: Sequence[Mapping[int, float | None]], higher: bool) -> int | None:
-    """The best trial of the last rung in which a trial has a value; None if none has."""
+    """The best of the trials that came farthest, without those that failed; None if all failed."""
+    failed = {trial for values in rungs for trial, value in values.items() if value is None}
     for values in reversed(rungs):
-        if order := ranking(values, higher):
+        order = ranking({trial: own for trial, own in values.items() if trial not in failed}, higher)
+        if order:
             return order[0]
     return None

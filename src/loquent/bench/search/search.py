@@ -145,11 +145,14 @@ class _Search:
 
         def report(job: Job | SetJob, outcome: Outcome) -> None:
             ended[job.key] = outcome
+            if outcome.note:
+                self.say(f"{job.title}: {outcome.note}")
             for trial, own in jobs.items():
                 if job in own and all(one.key in ended for one in own):
                     self._note(self._result(trial, number, own, ended))
 
-        crew.run([job for own in jobs.values() for job in own], self.processes, report)
+        runs = [job for own in jobs.values() for job in own]
+        crew.run(runs, self.processes, report, threads_each=trials.threads(self.folder))
 
     def _jobs(self, trial: int, number: int) -> list[Job]:
         """The runs of a trial up to the end of a rung."""

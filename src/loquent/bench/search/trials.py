@@ -13,6 +13,7 @@ from loquent.bench.jobs import Job
 from loquent.bench.search.journal import PLAN, RECIPE
 from loquent.bench.search.space import Point, overrides
 from loquent.core import log_keys
+from loquent.core.guards import json_files
 from loquent.core.settings import Remark
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting
@@ -86,6 +87,12 @@ def _logged(folder: Path, checkpoint: str) -> Mapping[str, Any]:
     update = names.update_of(checkpoint)
     lines = read_log(RunFolder(folder).logs.metrics)
     return next((line for line in lines if line["update"] == update), {})
+
+
+def threads(out: Path) -> int:
+    """The number of torch's threads in the runs of a search, which go on with it; 0 before the first run."""
+    files = sorted(out.glob(f"{PREFIX}*/{names.MACHINE}"))
+    return int(json_files.load_object(files[0], nan="null").get("threads") or 0) if files else 0
 
 
 def cost(out: Path) -> tuple[int, int]:
