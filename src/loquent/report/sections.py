@@ -13,6 +13,7 @@ from loquent.core.log_keys import Logged
 from loquent.files import final_evaluation, run_remarks
 from loquent.report import samples, watch
 from loquent.report.charts import COLOURS, Dot, dots, short
+from loquent.report.diagnosis import diagnose
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart, Charts
 from loquent.report.keys import SUCCESS, chart_of, definitions, directions, evaluations, logged_keys
@@ -85,6 +86,19 @@ class Sections:
             for label, update, text in texts
         ]
         return [Items(items[:MOST_NOTES])] if items else []
+
+    def diagnosis(self) -> list[Block]:
+        """What the rules of a diagnosis say of each run."""
+        several = sum(len(group.runs) for group in self.groups) > 1
+        return [
+            block
+            for group in self.groups
+            for run in group.runs
+            for block in [
+                *([Heading(f"{group.label}, seed {run.seed}", 3)] if several else []),
+                *diagnose(run).blocks(),
+            ]
+        ]
 
     def left_out(self) -> list[Block]:
         """The notes on files that could not be read or checked; empty if there are none."""
