@@ -27,6 +27,7 @@ def undertrained_clone(log: Log, *, nats: float = 0.1) -> Finding | None:
     held_out = log.find("supervised/held_out_loss")
     if held_out and len(held_out) > 1 and held_out.values[-1] >= held_out.values[-2]:
         return None
+    longer = {"algorithm.total_steps": "twice as many"} if log.number("algorithm.total_steps", 0) else {}
     return Finding(
         "undertrained_clone",
         f"{loss.key} fell from {short(loss.quarter(2))} to {short(loss.end)} nats in the last quarter of "
@@ -35,11 +36,7 @@ def undertrained_clone(log: Log, *, nats: float = 0.1) -> Finding | None:
         log.advice(
             {
                 "training.updates": "twice as many, until the loss is level",
-                **(
-                    {"algorithm.total_steps": "twice as many"}
-                    if log.number("algorithm.total_steps", 0)
-                    else {}
-                ),
+                **longer,
                 "algorithm.learning_rate": "raise it if the loss falls slowly throughout",
             }
         ),
@@ -49,8 +46,9 @@ def undertrained_clone(log: Log, *, nats: float = 0.1) -> Finding | None:
 def greedy_above_sampled(log: Log, *, ratio: float = 0.5, errors: float = 3.0) -> Finding | None:
     """At the start the most likely answers earn far more than the sampled ones that the run learns from.
 
-    The sampled mean lies below the greedy mean by half of the larger of both or more, and by 3 standard errors.
-    The error of a share is at most 0.5 / sqrt(episodes); that of a return comes from the spread of updates.
+    The sampled mean lies below the greedy mean by half of the larger of both or more, and by 3 standard
+    errors. The error of a share is at most 0.5 / sqrt(episodes); that of a return comes from the spread of
+    updates.
     """
     method, drawn = log.setting("evaluation.method"), log.setting("decoding.method", "sample")
     if log.imitates or method not in GREEDY or drawn != "sample":
@@ -67,8 +65,8 @@ def greedy_above_sampled(log: Log, *, ratio: float = 0.5, errors: float = 3.0) -
             return None
         return Finding(
             "greedy_above_sampled",
-            f"at update {greedy.updates[0]} greedy answers have a {name} of {short(top)}, the sampled ones of the "
-            f"first {len(values)} updates {short(low)}",
+            f"at update {greedy.updates[0]} greedy answers have a {name} of {short(top)}, the sampled ones "
+            f"of the first {len(values)} updates {short(low)}",
             "the start is undertrained: its best answer is right, but its probability is spread over broken "
             "ones, which are most of what the run learns from",
             log.advice(
@@ -120,9 +118,10 @@ def learning_rate_zero(log: Log, *, share: float = 0.05) -> Finding | None:
 def train_above_validation(log: Log, *, share: float = 0.1, errors: float = 3.0) -> Finding | None:
     """The values on training rows are far above those on held-out rows, or the held-out loss rises again.
 
-    For success and return the mean gap over the evaluations of the second half exceeds a tenth of the larger,
-    by 3 of its standard errors. For the loss, the last held-out loss is a tenth above its least, while that on
-    training rows fell. Study: the largest gap of the good runs was 0.03; no held-out loss rose by more than 1%.
+    For success and return the mean gap over the evaluations of the second half exceeds a tenth of the
+    larger, by 3 of its standard errors. For the loss, the last held-out loss is a tenth above its least,
+    while that on training rows fell. Study: the largest gap of the good runs was 0.03; no held-out loss
+    rose by more than 1%.
     """
     losses = [log.find(key) for key in ("supervised/held_out_loss", "supervised/loss")]
     if all(losses):

@@ -63,8 +63,9 @@ def prompts_cut(log: Log, *, share: float = 0.05) -> Finding | None:
 def one_phase(log: Log, *, share: float = 0.8, seconds: float = 60.0) -> Finding | None:
     """One phase takes four fifths of the time of a run that took a minute or longer.
 
-    Learning is what a learner that imitates does, so there it may. A run logs seconds, not memory: the
-    memory of each part is in `loquent train RECIPE --dry-run`. Study: at most 0.73 in the good runs.
+    A learner that imitates may spend its time on learning; one that plays and learns at once has no phases.
+    A run logs seconds, not memory: `loquent train RECIPE --dry-run` prints the memory of each part. Study:
+    at most STUDY in the good runs.
     """
     sums: dict[str, float] = {}
     for line in log.timings:
@@ -72,8 +73,8 @@ def one_phase(log: Log, *, share: float = 0.8, seconds: float = 60.0) -> Finding
             if name != "update":
                 sums[name] = sums.get(name, 0.0) + value
     total = sum(sums.values())
-    if not total or len(sums) < 2:
-        raise NotLogged("no seconds by phase are logged")
+    if not total or "learn" not in sums or len(sums) < 2:
+        raise NotLogged("no seconds of collecting and learning are logged")
     phase = max(sums, key=sums.__getitem__)
     part = sums[phase] / total
     if total < seconds or part < share or (phase == "learn" and log.imitates):

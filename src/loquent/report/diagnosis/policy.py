@@ -42,8 +42,8 @@ def entropy_collapse(log: Log, *, share: float = 0.1) -> Finding | None:
 def kl_explosion(log: Log, *, nats: float = 1.0) -> Finding | None:
     """The policy is further than 1 nat per token from its reference in the last quarter.
 
-    Study: at most 0.18 nats in the good runs, 0.70 in a run without a penalty whose reward is gamed, and 7 in a
-    run that wrote one word again and again.
+    Study: at most 0.18 nats in the good runs, 0.70 in a run without a penalty whose reward is gamed, and 7
+    in a run that wrote one word again and again.
     """
     kl = log.series(*KL)
     if kl.end < nats:
@@ -89,8 +89,8 @@ def kl_collapse(log: Log, *, nats: float = 0.001) -> Finding | None:
 def ratio_off_one(log: Log, *, error: float = 0.01) -> Finding | None:
     """The ratios of the first minibatch differ from 1 before any gradient step, in most updates.
 
-    Study: at most 1e-5 in the good runs, which compute in float32. Tokens that an older policy drew (`policy/age`)
-    are off for a good reason, and such a run is not judged.
+    Study: at most 1e-5 in the good runs, which compute in float32. Tokens that an older policy drew
+    (`policy/age`) are off for a good reason, and such a run is not judged.
     """
     ratios = log.series("policy/ratio_error", fewest=3)
     if log.find("policy/age") is not None:
@@ -119,8 +119,9 @@ def ratio_off_one(log: Log, *, error: float = 0.01) -> Finding | None:
 def critic_explains_nothing(log: Log, *, most: float = 0.0, errors: float = 2.0) -> Finding | None:
     """The critic is no better than a constant in the last quarter, and does not get better.
 
-    A constant has an explained variance of 0. The mean over the last quarter plus 2 of its standard errors must not
-    reach above it. Study: the good runs ended at 0.017 or more; their first updates are far below 0, and rise.
+    A constant has an explained variance of 0. The mean over the last quarter plus 2 of its standard errors
+    must not reach above it. Study: the good runs ended at 0.017 or more; their first updates are far below
+    0, and rise.
     """
     explained = log.series("critic/explained_variance", "sb3/explained_variance")
     if explained.moves(1, since=2) or explained.end + errors * explained.error > most:

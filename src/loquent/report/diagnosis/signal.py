@@ -105,8 +105,8 @@ def rewards_apart(log: Log, *, share: float = 0.25) -> Finding | None:
     return Finding(
         "rewards_apart",
         f"the weighted reward {name} rose from {short(riser.quarter(since))} to {short(riser.end)}, while "
-        f"{lost} fell from {short(faller.quarter(since))} to {short(faller.end)} (means of quarter {since + 1} "
-        f"and of the last quarter of the updates){length}",
+        f"{lost} fell from {short(faller.quarter(since))} to {short(faller.end)} (quarter {since + 1} and "
+        f"the last quarter of the updates){length}",
         cause,
         log.advice(
             {
