@@ -9,21 +9,34 @@ import yaml
 
 from loquent.files import manifest
 from loquent.files.machine.version import RUN_FORMAT
+from loquent.report.card import without_places
 from loquent.training import recipes
 
 GOOD = Path(__file__).resolve().parents[2] / "report" / "data" / "good_runs.jsonl.gz"
-LEFT_OUT = ("evaluation/diversity/", "diversity/")  # no rule reads them, and they are half of a log
+# what no rule reads, and what would be most of a log
+LEFT_OUT = ("evaluation/diversity/", "diversity/", "advantage/", "gradient/", "policy/loss", "rollout/tokens")
+LEFT_OUT += (
+    "rollout/distinct_2",
+    "rollout/repetition",
+    "reward/",
+    "sb3/loss",
+    "sb3/value",
+    "sb3/policy_loss",
+)
 OF_EVALUATION = ("samples", "files", "seal")
+OF_MACHINE = ("run_format", "player", "decoding")
 
 
 def pack(folder, command):
-    """The log of a run as a value; numbers are rounded to six digits."""
+    """The log of a run as a value; numbers are rounded to four digits."""
     records = {name: _lines(folder / f"{name}.jsonl") for name in ("metrics", "timings", "remarks")}
-    evaluation = json.loads((folder / "evaluation.json").read_text())
+    evaluation, machine = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("evaluation", "machine")
+    )
     return {
         "command": command,
-        "config": yaml.safe_load((folder / "config.yaml").read_text()),
-        "machine": _rounded(json.loads((folder / "machine.json").read_text())),
+        "config": without_places(yaml.safe_load((folder / "config.yaml").read_text())),
+        "machine": {name: machine[name] for name in OF_MACHINE},
         "evaluation": _rounded({name: evaluation[name] for name in evaluation if name not in OF_EVALUATION}),
         **records,
     }
@@ -68,4 +81,4 @@ def _rounded(value):
         return {key: _rounded(item) for key, item in value.items() if not key.startswith(LEFT_OUT)}
     if isinstance(value, list):
         return [_rounded(item) for item in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -1,6 +1,6 @@
 """What is wrong with a run: rules that read its log and name the number, the likely cause and a setting."""
 
 from loquent.report.diagnosis.log import Finding
-from loquent.report.diagnosis.rules import RULES, Diagnosis, diagnose, table
+from loquent.report.diagnosis.rules import RULES, Diagnosis, diagnose
 
-__all__ = ["RULES", "Diagnosis", "Finding", "diagnose", "table"]
+__all__ = ["RULES", "Diagnosis", "Finding", "diagnose"]

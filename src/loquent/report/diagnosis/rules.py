@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 from loquent.core.guards.terminal import line
 from loquent.errors import LoquentError
 from loquent.files.run_folder import RunFolder
-from loquent.report.charts import short
 from loquent.report.diagnosis.learning import (
     greedy_above_sampled,
     learning_rate_zero,
@@ -36,7 +34,6 @@ from loquent.report.diagnosis.signal import (
 )
 from loquent.report.kit import Block, Fold, Item, Items, Text
 from loquent.report.runs import ReportedRun
-from loquent.statistics.tables import Table
 
 RULES: tuple[Callable[[Log], Finding | None], ...] = (
     learning_rate_zero,
@@ -155,18 +152,3 @@ def _judge(run: ReportedRun) -> Diagnosis:
         else:
             findings += [found] if found else []
     return Diagnosis(str(run.folder), log.updates, findings, unjudged)
-
-
-def table() -> Table:
-    """The rules with what they look for, their thresholds, and the source or the study of these."""
-    rows = []
-    for rule in RULES:
-        first, _, rest = inspect.cleandoc(rule.__doc__ or "").partition("\n\n")
-        values = {
-            name: parameter.default
-            for name, parameter in inspect.signature(rule).parameters.items()
-            if parameter.default is not inspect.Parameter.empty
-        }
-        thresholds = ", ".join(f"{name} = {short(value)}" for name, value in values.items())
-        rows.append([f"`{rule.__name__}`", first, thresholds, " ".join(rest.split())])
-    return Table(["rule", "what the log shows", "threshold", "why this threshold"], rows)
