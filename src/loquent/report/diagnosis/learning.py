@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections.abc import Sequence
 
 from loquent.report.charts import short
 from loquent.report.diagnosis.log import IMITATION, Finding, Log, NotLogged
@@ -179,7 +180,7 @@ def _more_rows(log: Log) -> str:
     )
 
 
-def _error(log: Log, name: str, values: tuple[float, ...]) -> float:
+def _error(log: Log, name: str, values: Sequence[float]) -> float:
     """The standard error of the difference of an evaluation and the first collected episodes."""
     n = max(1, log.number("training.evaluate_episodes", 1))
     m = max(1, log.number("training.episodes", 1))
