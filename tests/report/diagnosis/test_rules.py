@@ -5,7 +5,7 @@ import random
 import pytest
 
 from helpers.report import kept_logs
-from loquent.report.diagnosis import RULES, diagnose
+from loquent.report.diagnosis import RULES
 from loquent.report.runs import ReportedRun
 
 PPO, GRPO, CLONE = "reviews_ppo", "reviews_grpo", "wordle_clone"
@@ -58,7 +58,7 @@ def run(
         evaluation=evaluation,
         machine={"player": "teacher wordle/half" if recipe == CLONE else "policy"},
     )
-    return diagnose(ReportedRun(folder))
+    return ReportedRun(folder).diagnosis
 
 
 def grpo(rise=RISING, **keys):

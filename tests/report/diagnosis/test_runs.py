@@ -11,7 +11,7 @@ from helpers.report import kept_logs
 from helpers.report.report_folders import run as report_folder
 from loquent.cli import main as cli
 from loquent.report import write_report
-from loquent.report.diagnosis import RULES, diagnose
+from loquent.report.diagnosis import RULES
 from loquent.report.runs import ReportedRun
 from loquent.training import recipes
 from loquent.training.train import train
@@ -37,7 +37,7 @@ def names_of(command):
 @pytest.mark.parametrize("command", RECORDS, ids=names_of)
 def test_no_rule_speaks_on_a_good_run(command, tmp_path):
     record = RECORDS[command]
-    found = diagnose(ReportedRun(kept_logs.write(tmp_path / "run", **record)))
+    found = ReportedRun(kept_logs.write(tmp_path / "run", **record)).diagnosis
     assert not found.findings
     assert len(found.unjudged) < len(RULES) - 2, "it was judged by several rules"
 
@@ -51,7 +51,7 @@ def test_ten_good_runs_are_of_different_recipes_that_learned():
 @pytest.mark.parametrize("recipe", ANEW)
 def test_no_rule_speaks_on_a_good_run_that_is_trained_now(recipe, tmp_path):
     train(recipes.load(recipe, list(ANEW[recipe])), tmp_path / "run", progress=False)
-    assert not diagnose(ReportedRun(tmp_path / "run")).findings
+    assert not ReportedRun(tmp_path / "run").diagnosis.findings
 
 
 FOOD = {"fox": "nuts", "cow": "hay", "dog": "bones", "cat": "fish", "owl": "mice", "bee": "pollen"}
@@ -93,7 +93,7 @@ def broken(tmp_path_factory):
 
 
 def test_a_new_users_broken_run_is_named_rightly(broken):
-    found = diagnose(ReportedRun(broken / "grpo"))
+    found = ReportedRun(broken / "grpo").diagnosis
     assert "rewards_apart" in rules(found)
     [apart] = [finding for finding in found.findings if finding.rule == "rewards_apart"]
     assert "the policy learns to avoid the penalty length instead of earning exact_match" in apart.cause
@@ -168,9 +168,9 @@ def test_odd_logs_have_no_finding_and_say_what_was_judged(kind, tmp_path, capsys
 def test_a_start_that_cannot_be_read_is_left_out(tmp_path):
     start, whole = log_of(tmp_path / "start", []), kept_logs.config("reviews_ppo")
     (start / "machine.json").write_text('{"run_format": 0}')
-    for number, path in enumerate((start, tmp_path / "nowhere", tmp_path / "run-2")):
+    for number, path in enumerate((start, tmp_path / "nowhere", tmp_path / "run-2", "x" * 5000)):
         model = {**whole["model"], "path": str(path)}
-        assert diagnose(ReportedRun(log_of(tmp_path / f"run-{number}", [], model=model))).start is None
+        assert ReportedRun(log_of(tmp_path / f"run-{number}", [], model=model)).diagnosis.start is None
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +202,6 @@ def test_no_log_and_no_setting_gives_a_traceback(odd_run, columns, n, config):
     (odd_run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     run = ReportedRun(odd_run)
     run.__dict__["config"] = {**kept_logs.config("reviews_ppo"), **config}
-    found = diagnose(run)
+    found = run.diagnosis
     assert str(len(RULES)) in found.text()
     json.dumps(found.as_json(), allow_nan=False)

@@ -3,8 +3,8 @@
 import inspect
 from pathlib import Path
 
-from loquent.report.charts import short
 from loquent.report.diagnosis import RULES
+from loquent.statistics.tables import short
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "diagnosis.md"
 

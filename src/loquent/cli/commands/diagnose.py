@@ -21,9 +21,8 @@ class Options(CommandOptions):
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Print the diagnosis of each run and return all of them."""
-    from loquent.report.diagnosis import diagnose
     from loquent.report.groups import read
 
-    found = [diagnose(each) for group in read(options.runs) for each in group.runs]
+    found = [each.diagnosis for group in read(options.runs) for each in group.runs]
     print("\n\n".join(diagnosis.text() for diagnosis in found))
     return 0, {"runs": [diagnosis.as_json() for diagnosis in found]}

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from loquent.core import log_keys
 from loquent.core.guards.json_files import is_number
-from loquent.files import run_remarks
-from loquent.report import trend
-from loquent.report.ranges import limits
-from loquent.report.runs import ReportedRun
+from loquent.statistics import trend
 
 QUARTERS = 4
 FEWEST = 8  # values of a series: two in each quarter
@@ -90,12 +87,27 @@ class Series:
         return self.values[start:end]
 
 
+@dataclass(frozen=True)
 class Log:
-    """The logged values, the settings and the remarks of one run, read once."""
+    """The logged values, the settings and the remarks of one run.
 
-    def __init__(self, run: ReportedRun) -> None:
-        self.run, self.lines, self.timings = run, run.metrics, run.timings
-        self.remarks = [line["remark"] for line in run_remarks.read(run.folder)]
+    Attributes:
+        lines: the log, one object per update, with numbers and nulls only.
+        timings: the seconds by phase, one object per update.
+        config: the recipe with every default.
+        evaluation: the evaluation at the end; empty if the run has not ended.
+        player: who plays the episodes that the run learns from.
+        remarks: what the run did without being asked for.
+        greatest: gives the greatest possible value of a key with these values; infinite if it is unknown.
+    """
+
+    lines: Sequence[Mapping[str, Any]]
+    timings: Sequence[Mapping[str, Any]]
+    config: Mapping[str, Any]
+    evaluation: Mapping[str, Any]
+    player: str
+    remarks: Sequence[str]
+    greatest: Callable[[str, Sequence[float]], float]
 
     @property
     def updates(self) -> int:
@@ -111,14 +123,14 @@ class Log:
     def imitates(self) -> bool:
         """Whether the run imitates a player or recorded episodes instead of learning from its own."""
         return (
-            self.run.player != "policy"
+            self.player != "policy"
             or bool(self.setting("training.data"))
             or any(self.find(key) for key in IMITATION)
         )
 
     def setting(self, place: str, default: Any = None) -> Any:
         """A setting of the recipe, such as `training.updates`."""
-        value: Any = self.run.config
+        value: Any = self.config
         for name in place.split("."):
             value = value.get(name) if isinstance(value, dict) else None
         return default if value is None else value
@@ -136,7 +148,7 @@ class Log:
         texts = []
         for place, text in choices.items():
             section, _, name = place.rpartition(".")
-            owner = self.setting(section) if section else self.run.config
+            owner = self.setting(section) if section else self.config
             if isinstance(owner, dict) and name in owner and str(owner[name]) != text:
                 value = owner[name]
                 now = f" = {value}" if isinstance(value, str | int | float) and value != "" else ""
@@ -175,9 +187,7 @@ class Log:
     def top(self, key: str) -> float | None:
         """The greatest possible value of a key; None if it is open or unknown."""
         series = self.find(key)
-        evaluations = [self.run.evaluation] if self.run.evaluation else []
-        name = key.replace("rollout/", "evaluation/")
-        high = limits(name, series.values if series else (), evaluations)[1]
+        high = self.greatest(key.replace("rollout/", "evaluation/"), series.values if series else ())
         return high if math.isfinite(high) else None
 
     def solved(self) -> bool:

@@ -1,16 +1,12 @@
-"""The rules of a diagnosis, and what they say of a run as values, as text, and as blocks of a page."""
+"""The rules of a diagnosis, and what they say of a run, as values and as text."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from loquent.core.guards.terminal import line
-from loquent.errors import LoquentError
-from loquent.files.run_folder import RunFolder
 from loquent.report.diagnosis.learning import (
     greedy_above_sampled,
     learning_rate_zero,
@@ -32,8 +28,6 @@ from loquent.report.diagnosis.signal import (
     no_signal,
     rewards_apart,
 )
-from loquent.report.kit import Block, Fold, Item, Items, Text
-from loquent.report.runs import ReportedRun
 
 RULES: tuple[Callable[[Log], Finding | None], ...] = (
     learning_rate_zero,
@@ -108,42 +102,15 @@ class Diagnosis:
         )
         return [*((found, "") for found in self.findings), *start]
 
-    def blocks(self) -> list[Block]:
-        """The diagnosis for a page."""
-        head = self.head()
-        head = f"{head[0].upper()}{head[1:]}."
-        items = [
-            Item(
-                f"**{found.rule}**{of}: {found.shows}. Likely cause: {found.cause}. To try: {found.setting}."
-            )
-            for found, of in self._all()
-        ]
-        unjudged = [Item(f"`{rule}`: {why}") for rule, why in self.unjudged.items()]
-        return [
-            Text(head if items else f"{head} {SILENCE}", f"verdict {'alarm' if items else 'calm'}"),
-            *([Items(items)] if items else []),
-            *([Fold("Rules that could not judge", [Items(unjudged)])] if unjudged else []),
-        ]
 
+def diagnose(run: str, log: Log, start: Diagnosis | None = None) -> Diagnosis:
+    """What the rules say of the log of a run; a rule whose values are missing is named with the reason.
 
-def diagnose(run: ReportedRun) -> Diagnosis:
-    """What the rules say of a run, and of the run that it starts from.
-
-    A rule whose values are missing is named with the reason.
+    Args:
+        run: the folder of the run.
+        start: the diagnosis of the run that this one starts from.
     """
-    path = (run.config.get("model") or {}).get("path")
-    start = RunFolder.around(Path(path)) if isinstance(path, str) and path else None
-    first = None
-    if start is not None and start.path.resolve() != run.folder.resolve():
-        with contextlib.suppress(LoquentError):
-            before = ReportedRun(start.path)
-            before.refuse_other_versions()
-            first = _judge(before)
-    return replace(_judge(run), start=first)
-
-
-def _judge(run: ReportedRun) -> Diagnosis:
-    log, findings, unjudged = Log(run), [], {}
+    findings, unjudged = [], {}
     for rule in RULES:
         try:
             found = rule(log)
@@ -151,4 +118,4 @@ def _judge(run: ReportedRun) -> Diagnosis:
             unjudged[rule.__name__] = str(error)
         else:
             findings += [found] if found else []
-    return Diagnosis(str(run.folder), log.updates, findings, unjudged)
+    return Diagnosis(run, log.updates, findings, unjudged, start)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from loquent.report.charts import short
 from loquent.report.diagnosis.log import QUARTERS, Finding, Log, NotLogged, Series
+from loquent.statistics.tables import short
 
 WEIGHTED = "rollout/weighted/"
 DECLARED_UP = ("evaluation/success", "evaluation/return")  # more is better, whatever the task
@@ -15,7 +15,8 @@ def no_signal(log: Log, *, episodes: int = 150) -> Finding | None:
     """No episode succeeded, or all had the same return, and the return does not rise.
 
     Source: the rule of three (Hanley and Lippman-Hand, JAMA 1983): after 150 episodes without a success the
-    rate of success is below 3 / 150 = 2% with a confidence of 95%.
+    rate of success is below 3 / 150 = 2% with a confidence of 95%. Study: each good run had successes or
+    returns that differ.
     """
     returns = log.own_returns()
     success = log.find("rollout/success")
@@ -48,8 +49,8 @@ def no_signal(log: Log, *, episodes: int = 150) -> Finding | None:
 def groups_without_variance(log: Log, *, share: float = 0.9) -> Finding | None:
     """Nearly all groups of answers to a row have equal returns, before the task is solved.
 
-    Study: in the last quarter of the good runs at most 0.68 of the groups were equal, and those runs had
-    nearly solved their task. DAPO (arXiv:2503.14476, sec. 3.2) leaves such groups out, as they have no
+    Study: at most 0.67 of the groups of the good runs were equal in the last quarter, in a run that had
+    nearly solved its task. DAPO (arXiv:2503.14476, sec. 3.2) leaves such groups out, because they have no
     gradient.
     """
     equal = log.series("rollout/rows/equal")
@@ -72,11 +73,12 @@ def groups_without_variance(log: Log, *, share: float = 0.9) -> Finding | None:
     )
 
 
-def rewards_apart(log: Log, *, share: float = 0.25) -> Finding | None:
+def rewards_apart(log: Log, *, share: float = 0.25, cost: float = 0.05) -> Finding | None:
     """One named reward rises while another falls by a quarter or more, since the same earlier quarter.
 
-    Both changes exceed the noise of updates at 1%; a quarter is the deep fall of the watch for reward hacking
-    (`divergence.DEEP`). Study: no weighted reward of the good runs fell while another rose.
+    Both changes exceed the noise of updates at 1%; a quarter is the deep fall of the watch for reward
+    hacking (`divergence.DEEP`). The fall is at least a twentieth of the sizes of all weighted rewards of
+    that quarter. Study: in the good runs it was at most 0.022 of them, in the example above 0.17.
     """
     log.own_returns()
     parts = _parts(log)
@@ -84,7 +86,7 @@ def rewards_apart(log: Log, *, share: float = 0.25) -> Finding | None:
         (parts[riser], parts[faller], since)
         for riser, faller in permutations(parts, 2)
         for since in range(QUARTERS - 1)
-        if _apart(parts[riser], parts[faller], since, share)
+        if _apart(parts[riser], parts[faller], since, share, cost * _size(parts, since))
     ]
     if not moves:
         return None
@@ -122,10 +124,9 @@ def rewards_apart(log: Log, *, share: float = 0.25) -> Finding | None:
 def metric_at_ceiling(log: Log, *, within: float = 0.02) -> Finding | None:
     """A success, a return or a metric is at its greatest possible value from the first evaluation on.
 
-    Study: of the good runs the nearest value began 0.09 of its range below its ceiling; 0.02 is half an
-    episode of 25.
+    Study: the lowest value of any metric of the good runs lay 0.08 of the ceiling or more below it.
     """
-    high = log.run.evaluation.get("higher_is_better", {})
+    high = log.evaluation.get("higher_is_better", {})
     keys = [*DECLARED_UP, *(f"evaluation/{key}" for key, up in high.items() if up)]
     if not log.imitates:
         keys.append("rollout/success")
@@ -161,7 +162,11 @@ def _parts(log: Log) -> dict[str, Series]:
     return whole
 
 
-def _apart(riser: Series, faller: Series, since: int, share: float) -> bool:
+def _size(parts: dict[str, Series], quarter: int) -> float:
+    return sum(abs(part.quarter(quarter)) for part in parts.values())
+
+
+def _apart(riser: Series, faller: Series, since: int, share: float, least: float) -> bool:
     before, now = faller.quarter(since), faller.end
-    deep = before - now >= share * max(abs(before), abs(now)) and before > now
-    return deep and faller.moves(-1, since) and riser.moves(1, since)
+    least = max(share * max(abs(before), abs(now)), least)
+    return 0 < before - now >= least and faller.moves(-1, since) and riser.moves(1, since)
