@@ -211,11 +211,12 @@ class ReportedRun:
             if folder is not None and folder.path.resolve() != self.folder.resolve():
                 before = ReportedRun(folder.path)
                 before.refuse_other_versions()
-                start = diagnose(str(folder.path), before._log)
-        return diagnose(str(self.folder), self._log, start)
+                start = diagnose(str(folder.path), before.log)
+        return diagnose(str(self.folder), self.log, start)
 
     @property
-    def _log(self) -> Log:
+    def log(self) -> Log:
+        """The log as the rules of a diagnosis read it."""
         evaluations = [self.evaluation] if self.evaluation else []
         return Log(
             lines=self.metrics,

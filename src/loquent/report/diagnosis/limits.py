@@ -71,7 +71,7 @@ def one_phase(log: Log, *, share: float = 0.6, seconds: float = 60.0) -> Finding
         for name in sums:
             sums[name] += line.get(name, 0.0)
     total = sum(sums.values())
-    if not sums["learn"]:
+    if not sums["learn"] or total <= 0:
         raise NotLogged("no seconds of collecting and learning are logged")
     phase = max(CAUSES, key=sums.__getitem__)
     part = sums[phase] / total

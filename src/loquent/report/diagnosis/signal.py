@@ -78,7 +78,7 @@ def rewards_apart(log: Log, *, share: float = 0.25, cost: float = 0.05) -> Findi
 
     Both changes exceed the noise of updates at 1%; a quarter is the deep fall of the watch for reward
     hacking (`divergence.DEEP`). The fall is at least a twentieth of the sizes of all weighted rewards of
-    that quarter. Study: in the good runs it was at most 0.022 of them, in the example above 0.17.
+    that quarter. Study: in the good runs it was at most 0.022 of them, in the example above 0.24.
     """
     log.own_returns()
     parts = _parts(log)
