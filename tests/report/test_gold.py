@@ -2,9 +2,9 @@
 
 import pytest
 
-from loquent.report import trend
 from loquent.report.divergence import find_falls
 from loquent.report.watch import falls_and_rises
+from loquent.statistics import trend
 from tools.studies.gold_study import COURSES, share, walks
 
 UPDATES = list(range(31))

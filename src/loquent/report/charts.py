@@ -16,7 +16,7 @@ from itertools import count, groupby, pairwise
 from loquent.core.metric import EVERYTHING
 from loquent.report.groups import Point, Progress, bound_bands, thin_curve
 from loquent.statistics.intervals import Interval
-from loquent.statistics.tables import safe
+from loquent.statistics.tables import safe, short
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 26, 40
@@ -251,11 +251,6 @@ def small(found: Interval, low: float, high: float) -> Drawing:
         f'<path class="line c0" d="M{left:.1f} 7H{right:.1f}"/>'
         f'<circle class="mark c0" cx="{dot:.1f}" cy="7" r="3.5"/></svg>'
     )
-
-
-def short(value: float | None) -> str:
-    """A number with four significant digits; a dash for None, NaN and infinities."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.4g}".replace("-", "−")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loquent.report import trend
+from loquent.statistics import trend
 from loquent.statistics.comparing import holm
 
 FEWEST = 5  # evaluations

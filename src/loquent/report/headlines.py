@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from loquent.report.charts import COLOURS, short
+from loquent.report.charts import COLOURS
 from loquent.report.groups import Group, read
-from loquent.statistics.tables import Table
+from loquent.statistics.tables import Table, short
 
 MAIN = ("success", "return")
 TRAINED = (*(f"rollout/{key}" for key in MAIN), "data/return")

@@ -48,6 +48,7 @@ def html(groups: Sequence[Group]) -> str:
     sections = {
         "Learning": found.learning(),
         "How episodes ended": found.endings(),
+        "Diagnosis": found.diagnosis(),
         "Watch for reward hacking": found.watch(),
         "Divergence from the reference": found.charts(KL),
         "Rewards, raw and weighted": found.rewards(),

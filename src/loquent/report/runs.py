@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,12 @@ from loquent.core.episode import Episode
 from loquent.core.guards import json_files
 from loquent.core.options import read as read_yaml
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged, LoquentError
-from loquent.files import final_evaluation, names
+from loquent.files import final_evaluation, names, run_remarks
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_records import Records
 from loquent.report import lines
+from loquent.report.diagnosis import Diagnosis, Log, diagnose
+from loquent.report.ranges import limits
 
 SHAPE: dict[str, type] = {  # the places that config.yaml must have; "?": the value may be null
     "name": str,
@@ -198,6 +201,33 @@ class ReportedRun:
     def seed(self) -> int:
         """The seed of the run."""
         return int(self.config["training"]["seed"])
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What the rules of `diagnosis` say of the run, and of the run that it starts from."""
+        start = None
+        with contextlib.suppress(LoquentError, OSError):
+            path = (self.config.get("model") or {}).get("path")
+            folder = RunFolder.around(Path(path)) if isinstance(path, str) and path else None
+            if folder is not None and folder.path.resolve() != self.folder.resolve():
+                before = ReportedRun(folder.path)
+                before.refuse_other_versions()
+                start = diagnose(str(folder.path), before.log)
+        return diagnose(str(self.folder), self.log, start)
+
+    @property
+    def log(self) -> Log:
+        """The log as the rules of a diagnosis read it."""
+        evaluations = [self.evaluation] if self.evaluation else []
+        return Log(
+            lines=self.metrics,
+            timings=self.timings,
+            config=self.config,
+            evaluation=self.evaluation,
+            player=self.player,
+            remarks=[line["remark"] for line in run_remarks.read(self.folder)],
+            greatest=lambda key, values: limits(key, values, evaluations)[1],
+        )
 
     @cached_property
     def final_episodes(self) -> list[Episode]:

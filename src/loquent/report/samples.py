@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from loquent.core import registry
 from loquent.core.episode import TASK, Episode
-from loquent.report.charts import COLOURS, Drawing, short
+from loquent.report.charts import COLOURS, Drawing
 from loquent.report.groups import Group
 from loquent.report.kit import Block, Heading, Text
+from loquent.statistics.tables import short
 
 ROWS = 8
 LONGEST = 1200  # characters shown of one text

@@ -12,13 +12,14 @@ from loquent.core import log_keys
 from loquent.core.log_keys import Logged
 from loquent.files import final_evaluation, run_remarks
 from loquent.report import samples, watch
-from loquent.report.charts import COLOURS, Dot, dots, short
+from loquent.report.charts import COLOURS, Dot, dots
+from loquent.report.diagnosis import SILENCE, Diagnosis
 from loquent.report.groups import Group
 from loquent.report.interactive import Chart, Charts
 from loquent.report.keys import SUCCESS, chart_of, definitions, directions, evaluations, logged_keys
 from loquent.report.kit import Block, Code, Figure, Figures, Fold, Heading, Item, Items, Text
 from loquent.report.ranges import limits
-from loquent.statistics.tables import ARROWS, Cell, Table
+from loquent.statistics.tables import ARROWS, Cell, Table, short
 
 KL = ("kl/reference", "kl/reference_k3", "kl/coefficient", "reward/penalty", "policy/kl_old")
 DRIFT = (
@@ -85,6 +86,19 @@ class Sections:
             for label, update, text in texts
         ]
         return [Items(items[:MOST_NOTES])] if items else []
+
+    def diagnosis(self) -> list[Block]:
+        """What the rules of a diagnosis say of each run."""
+        several = sum(len(group.runs) for group in self.groups) > 1
+        return [
+            block
+            for group in self.groups
+            for run in group.runs
+            for block in [
+                *([Heading(f"{group.label}, seed {run.seed}", 3)] if several else []),
+                *_findings(run.diagnosis),
+            ]
+        ]
 
     def left_out(self) -> list[Block]:
         """The notes on files that could not be read or checked; empty if there are none."""
@@ -234,6 +248,23 @@ class Sections:
             [key + ARROWS[self.higher[key]], *(_final(group, key) for group in self.groups)] for key in keys
         ]
         return Table(["value", *(group.label for group in self.groups)], rows)
+
+
+def _findings(found: Diagnosis) -> list[Block]:
+    owners = {"": found.findings, " of the start": found.start.findings if found.start else ()}
+    items = [
+        Item(f"**{each.rule}**{of}: {each.shows}. Likely cause: {each.cause}. Try: {each.setting}.")
+        for of, findings in owners.items()
+        for each in findings
+    ]
+    unjudged = [Item(f"`{rule}`: {why}") for rule, why in found.unjudged.items()]
+    head = found.head()
+    head = f"{head[0].upper()}{head[1:]}."
+    return [
+        Text(head if items else f"{head} {SILENCE}", f"verdict {'alarm' if items else 'calm'}"),
+        *([Items(items)] if items else []),
+        *([Fold("Rules that could not judge", [Items(unjudged)])] if unjudged else []),
+    ]
 
 
 def _local(folder: Path, note: str) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 
 from loquent.files import final_evaluation
 from loquent.files.final_evaluation import REWARDED
-from loquent.report.charts import Curve, short
+from loquent.report.charts import Curve
 from loquent.report.divergence import FEWEST, Fall, diverging, find_falls, improving, width
 from loquent.report.groups import Group, Point
 from loquent.report.kit import Text
-from loquent.statistics.tables import ARROWS, Table
+from loquent.statistics.tables import ARROWS, Table, short
 
 PROXY = "evaluation/return"
 GOLD = "gold"  # the name of a metric of a recipe that stands for what is wanted

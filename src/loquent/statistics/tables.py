@@ -110,6 +110,11 @@ def as_csv(rows: Rows) -> str:
     return Table(names, [[row.get(name) for name in names] for row in rows]).csv()
 
 
+def short(value: float | None) -> str:
+    """A number with four significant digits; a dash for None, NaN and infinities."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.4g}".replace("-", "−")
+
+
 def text_of(cell: Any) -> str:
     """The text of a cell: of a number three decimals or two (`number`), and a dash for None."""
     if isinstance(cell, Cell):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loquent.report import kit
-from loquent.report.charts import COLOURS, ChartIds, Curve, curves, short
+from loquent.report.charts import COLOURS, ChartIds, Curve, curves
 from loquent.report.groups import Point
 from loquent.report.kit import Block, Figure, Figures, Heading, OnPage, Text
-from loquent.statistics.tables import Table
+from loquent.statistics.tables import Table, short
 
 TITLE = "Loquent: a reward model"
 OBJECTIVES = {

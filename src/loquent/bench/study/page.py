@@ -10,12 +10,12 @@ from typing import Any
 
 from loquent.bench.study.summary import QuestionRatings, Score, Study, Wins
 from loquent.report import kit
-from loquent.report.charts import COLOURS, ChartIds, Dot, bars, dots, short
+from loquent.report.charts import COLOURS, ChartIds, Dot, bars, dots
 from loquent.report.kit import Block, Figure, Figures, Heading, Text
 from loquent.statistics.of_groups import Anova, Pairwise
 from loquent.statistics.repeated_measures import Repeated
 from loquent.statistics.resampling import Bounds
-from loquent.statistics.tables import Table
+from loquent.statistics.tables import Table, short
 
 SMALLEST = 1e-12
 MEANS = "the mean of each item, systems as independent groups because they share fewer than two items"

@@ -18,6 +18,7 @@ EVERYBODY = {
     "export": "copy a run's model into an ordinary Hugging Face folder",
 }
 REST = {
+    "diagnose": "say what the logs of runs show to be wrong: the number, the likely cause, a setting to try",
     "compare": "compare runs, models, agents and endpoints on the same rows: differences paired by row",
     "chat": "talk with a run or a model over several turns, or with two of them side by side",
     "quickstart": "train and compare five methods on the built-in reviews, in minutes",

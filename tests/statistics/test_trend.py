@@ -5,7 +5,7 @@ import random
 import pytest
 from scipy import stats
 
-from loquent.report import trend
+from loquent.statistics import trend
 
 STEADY = [0.9, 0.8, 0.65, 0.6, 0.45, 0.3]  # losses 0.1 0.15 0.05 0.15 0.15
 

@@ -1,0 +1,159 @@
+"""Each rule of the diagnosis on a made-up run that it must name, and on a made-up one that it must not."""
+
+import random
+
+import pytest
+
+from helpers.report import kept_logs
+from loquent.report.diagnosis import RULES
+from loquent.report.runs import ReportedRun
+
+PPO, GRPO, CLONE = "reviews_ppo", "reviews_grpo", "wordle_clone"
+UPDATES = 24
+LEVEL, RISING = (0.4, 0.4), (0.2, 0.6)
+
+
+def curve(start, end, noise=0.01, seed=0):
+    """Values that move from `start` to `end` in noise."""
+    draws = random.Random(seed)
+    step = (end - start) / (UPDATES - 1)
+    return [start + i * step + draws.gauss(0, noise) for i in range(UPDATES)]
+
+
+def run(
+    folder,
+    recipe,
+    curves,
+    *,
+    overrides=(),
+    every=1,
+    held_out=(),
+    timings=(1.0, 1.0),
+    remarks=(),
+    top=None,
+    up=(),
+):
+    """A run whose keys move along curves: (start, end), (start, end, noise), or all values.
+
+    `held_out`: the curves of evaluations, each `every` updates.
+    """
+    lines = [{"update": i + 1, "episodes": 64 * (i + 1)} for i in range(UPDATES)]
+    for seed, (key, ends) in enumerate({**curves, **dict(held_out)}.items()):
+        values = ends if len(ends) == UPDATES else curve(*ends, seed=seed)
+        for i in range(UPDATES):
+            if key in curves or i % every == 0:
+                lines[i][key] = values[i]
+    values = {"return": 0.5} | {key.removeprefix("evaluation/"): 0.5 for key in up}
+    evaluation = {
+        "task": "t", "split": "test", "n": 4, "values": values, "errors": {},
+        "higher_is_better": dict.fromkeys(values, True), "rewarded": [],
+        "ranges": {"return": [None, top]} if top is not None else {},
+    }  # fmt: skip
+    kept_logs.write(
+        folder,
+        kept_logs.config(recipe, *overrides),
+        metrics=lines,
+        timings=[{"update": i + 1, "collect": timings[0], "learn": timings[1]} for i in range(UPDATES)],
+        remarks=remarks,
+        evaluation=evaluation,
+        machine={"player": "teacher wordle/half" if recipe == CLONE else "policy"},
+    )
+    return ReportedRun(folder).diagnosis
+
+
+def grpo(rise=RISING, **keys):
+    return GRPO, {"rollout/return": rise, **{name.replace("__", "/"): ends for name, ends in keys.items()}}
+
+
+ZERO, ONE = (0.0, 0.0, 0.0), (1.0, 1.0, 0.0)
+GREEDY = ("evaluation.method=greedy",)
+SPLIT = {"rollout/weighted/answer": (0.6, 0.2), "rollout/weighted/brevity": (-0.8, -0.1)}
+BOTH = {"rollout/weighted/answer": (0.2, 0.6), "rollout/weighted/brevity": (-0.8, -0.1)}
+REMARK = [{"update": 6, "remark": "r: the learning rate is 0 after update 6 of 18; the rest changes nothing"}]
+# by rule: the run that it must name, and one beside it that no rule may name
+CASES = {
+    "learning_rate_zero": (
+        (*grpo(), {"remarks": REMARK}),
+        (*grpo(learning_rate=(1e-3, 1e-4, 0.0)), {}),
+    ),
+    "ratio_off_one": (
+        (*grpo(policy__ratio_error=(0.3, 0.2)), {}),
+        (*grpo(policy__ratio_error=(1e-5, 1e-5, 1e-6)), {}),
+    ),
+    "no_signal": (
+        (*grpo(ZERO, rollout__success=ZERO), {}),
+        (*grpo((0.0, 0.3), rollout__success=(0.0, 0.3)), {}),
+    ),
+    "undertrained_clone": (
+        (CLONE, {"supervised/loss": (5.0, 1.0)}, {}),
+        (CLONE, {"supervised/loss": [0.8 + 4 * 0.7**i for i in range(UPDATES)]}, {}),
+    ),
+    "greedy_above_sampled": (
+        (*grpo((0.1, 0.4)), {"overrides": GREEDY, "held_out": {"evaluation/return": (0.7, 0.8)}}),
+        (*grpo((0.5, 0.7)), {"overrides": GREEDY, "held_out": {"evaluation/return": (0.6, 0.8)}}),
+    ),
+    "rewards_apart": (
+        (GRPO, {"rollout/return": (-0.2, 0.1), **SPLIT}, {}),
+        (GRPO, {"rollout/return": (-0.6, 0.5), **BOTH}, {}),
+    ),
+    "entropy_collapse": (
+        (*grpo(LEVEL, policy__entropy=[2 * 0.7**i for i in range(UPDATES)]), {}),
+        (*grpo(RISING, policy__entropy=[2 * 0.7**i for i in range(UPDATES)]), {}),
+    ),
+    "kl_explosion": (
+        (*grpo(kl__reference_k3=(0.0, 6.0), kl__coefficient=(0.04, 0.04, 0.0)), {}),
+        (*grpo(kl__reference_k3=(0.0, 0.3), kl__coefficient=(0.04, 0.04, 0.0)), {}),
+    ),
+    "kl_collapse": (
+        (*grpo(LEVEL, kl__reference_k3=(1e-5, 1e-5, 1e-6), kl__coefficient=(5.0, 5.0, 0.0)), {}),
+        (*grpo(LEVEL, kl__reference_k3=(0.0, 0.05, 1e-3), kl__coefficient=(0.1, 0.1, 0.0)), {}),
+    ),
+    "critic_explains_nothing": (
+        (PPO, {"rollout/return": RISING, "critic/explained_variance": (-0.3, -0.3)}, {}),
+        (PPO, {"rollout/return": RISING, "critic/explained_variance": (-0.9, 0.3)}, {}),
+    ),
+    "groups_without_variance": (
+        (*grpo(LEVEL, rollout__rows__equal=(0.2, 1.1)), {"top": 1.0}),
+        (*grpo((0.3, 1.0), rollout__rows__equal=(0.2, 1.1)), {"top": 1.0}),
+    ),
+    "answers_cut": (
+        (*grpo(rollout__ended__cut=(0.1, 0.9)), {}),
+        (*grpo(rollout__ended__cut=(0.97, 0.99, 0.0)), {}),
+    ),
+    "prompts_cut": (
+        (*grpo(rollout__cut_prompts=(0.3, 0.3)), {}),
+        (*grpo(rollout__cut_prompts=ZERO), {}),
+    ),
+    "train_above_validation": (
+        (*grpo((0.3, 0.9)), {"every": 3, "held_out": {"evaluation/return": (0.3, 0.4)}}),
+        (*grpo((0.3, 0.9)), {"every": 3, "held_out": {"evaluation/return": (0.3, 0.87)}}),
+    ),
+    "metric_at_ceiling": (
+        (*grpo(LEVEL), {"every": 4, "held_out": {"evaluation/success": ONE}}),
+        (*grpo(LEVEL), {"every": 4, "held_out": {"evaluation/success": (0.7, 1.0, 0.0)}}),
+    ),
+    "one_phase": ((*grpo(), {"timings": (9.0, 1.0)}), (*grpo(), {"timings": (9.0, 8.0)})),
+}  # fmt: skip
+
+
+def test_every_rule_has_both_runs():
+    assert list(CASES) == [rule.__name__ for rule in RULES]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_names_its_run_alone(rule, tmp_path):
+    (recipe, curves, how), _ = CASES[rule]
+    found = run(tmp_path / "run", recipe, curves, **how)
+    [finding] = found.findings
+    assert finding.rule == rule
+    assert finding.cause
+    assert finding.setting
+    assert any(letter.isdigit() for letter in finding.shows), "it says the number"
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_is_silent_beside_it(rule, tmp_path):
+    _, (recipe, curves, how) = CASES[rule]
+    found = run(tmp_path / "run", recipe, curves, **how)
+    assert not found.findings
+    assert rule not in found.unjudged, "silent because it judged the run, not because it could not"
