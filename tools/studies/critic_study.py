@@ -66,13 +66,16 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def study(task: str, learners: Sequence[str]) -> None:
-    """Train every variant of the learners with every seed on a task, and keep each when it is finished."""
+    """Train the variants of the learners that the results lack, with every seed, and keep each at its end."""
+    kept = next((record["variants"] for record in records() if record["task"] == task), {})
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write(folder)
         model = base("gpt2", task, folder)
         for learner in learners:
             for name, changed in variants(learner).items():
+                if name in kept:
+                    continue
                 begun = time.perf_counter()
                 overrides = [f"algorithm.{setting}={value}" for setting, value in changed.items()]
                 recipes = [recipe_of(learner, "gpt2", task, model, seed, folder) for seed in SEEDS]
