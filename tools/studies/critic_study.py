@@ -1,6 +1,6 @@
 """The discount and the critic's learning rate of PPO, NLPO, A2C and TRPO, on the tasks of `learning_study`.
 
-The settings, the GPT-2-shaped model, the prompts and the seeds are those of the study of learners; a variant
+The settings, the GPT-2-shaped model, and the prompts are those of the study of learners; a variant
 changes one setting. Its lines are in docs/results/critics.jsonl, its tables in docs/learners.md.
 
 Run: python -m tools.studies.critic_study               (everything; writes the tables too)
@@ -11,6 +11,7 @@ Run: python -m tools.studies.critic_study               (everything; writes the 
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -21,12 +22,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from tools.studies.learning_study import DOCS, LEARNERS, SEEDS, TASKS, base, outcome, recipe_of, trained
+from tools.studies.learning_study import DOCS, LEARNERS, TASKS, base, outcome, recipe_of, trained
 from tools.studies.learning_study import write_texts as write
 
 RESULTS = DOCS / "results" / "critics.jsonl"
 PAGE = DOCS / "learners.md"
-HEAD = "| learner, and what is changed | mean reward | on validation prompts | explained variance | KL |"
+HEAD = "| learner, and what is changed | mean reward | difference | on validation prompts | explained | KL |"
+SEEDS = {"increasing_numbers": range(3), "dates": range(6)}
 VARIED = ("ppo", "nlpo", "a2c", "trpo")
 RATED = ("ppo", "a2c")  # learners whose critic gets other rates
 FACTORS = {"3 times": 3.0, "10 times": 10.0}
@@ -79,7 +81,7 @@ def study(task: str, learners: Sequence[str]) -> None:
                     continue
                 begun = time.perf_counter()
                 overrides = [f"algorithm.{setting}={value}" for setting, value in changed.items()]
-                recipes = [recipe_of(learner, "gpt2", task, model, seed, folder) for seed in SEEDS]
+                recipes = [recipe_of(learner, "gpt2", task, model, seed, folder) for seed in SEEDS[task]]
                 found = summary([measure(made.replace(*overrides), task, folder) for made in recipes])
                 keep(task, name, {**found, "seconds": round(time.perf_counter() - begun, 1)})
                 sys.stdout.write(f"{task} {name} {found['reward']:.3f} {found['validation']:.3f}\n")
@@ -101,7 +103,10 @@ def keep(task: str, name: str, found: Mapping[str, Any]) -> None:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     )
     record |= {"command": f"python -m tools.studies.critic_study {task}", "commit": commit.stdout.strip()}
-    record["variants"][name] = found
+    base = record["variants"].get(name.partition(",")[0], found)
+    gains = [run["reward"] - old["reward"] for run, old in zip(found["runs"], base["runs"], strict=True)]
+    error = stdev(gains) / math.sqrt(len(gains))
+    record["variants"][name] = {**found, "difference": fmean(gains), "difference/error": error}
     record["seconds"] = round(sum(variant["seconds"] for variant in record["variants"].values()), 1)
     RESULTS.write_text("".join(json.dumps(one) + "\n" for one in every), encoding="utf-8")
 
@@ -109,11 +114,16 @@ def keep(task: str, name: str, found: Mapping[str, Any]) -> None:
 def table(variants: Mapping[str, Mapping[str, Any]]) -> str:
     """A row for each variant."""
     rows = [
-        f"| {name} | {found['reward']:.3f} ± {found['deviation']:.3f} | {found['validation']:.3f} | "
-        f"{found['explained']:.2f} | {found['kl']:.2f} |"
+        f"| {name} | {found['reward']:.3f} ± {found['deviation']:.3f} | {_difference(name, found)} | "
+        f"{found['validation']:.3f} | {found['explained']:.2f} | {found['kl']:.2f} |"
         for name, found in variants.items()
     ]
-    return "\n".join([HEAD, "|" + "---|" * 5, *rows])
+    return "\n".join([HEAD, "|" + "---|" * 6, *rows])
+
+
+def _difference(name: str, found: Mapping[str, Any]) -> str:
+    shown = f"{found['difference']:.3f} ± {found['difference/error']:.3f}"
+    return shown if "," in name else ""
 
 
 def write_page() -> None:
