@@ -165,7 +165,7 @@ def outcome(run: Any, task: str) -> dict[str, Any]:
     shown = f"evaluation/{key}"
     return {
         "reward": run.evaluation["values"][key],
-        "error": run.evaluation["errors"][key],
+        "error": run.evaluation["errors"].get(key, 0.0),  # no error: all answers have the same reward
         "tokens": round(sum(line["rollout/tokens"] * EPISODES for line in learned)),
         "seconds": round(sum(spent.get(part, 0) for spent in timings for part in PHASES), 1),
         "kl": learned[-1]["kl/reference"] if learned else 0.0,

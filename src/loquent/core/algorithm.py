@@ -102,23 +102,30 @@ class RateSettings(AlgorithmConfig):
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if not self._spans_run:
-            return
-        if 0 < self.total_steps <= self.warmup:
+        if _needs_end(self) and 0 < self.total_steps <= self.warmup:
             raise BadSetting(
                 f"Config.total_steps = {self.total_steps} with schedule = {self.schedule!r}; set it above "
                 f"warmup = {self.warmup:g}, to the gradient steps of the run, or to 0 for the whole run"
             )
-        if not self.total_steps and not self.steps_of_update(1):
+        if self._spans_run and not self.total_steps and not self.steps_of_update(1):
             raise BadSetting(
                 f"Config.total_steps = 0 with {self._schedule}; the number of turns decides how "
                 "many gradient steps an update has, so set total_steps to those of the run"
             )
 
     @property
+    def own_rates(self) -> Mapping[str, RateSettings]:
+        """The rates of networks that do not learn at this rate, by the network's name (`trainable`)."""
+        return EMPTY
+
+    @property
+    def _rates(self) -> tuple[RateSettings, ...]:
+        return self, *self.own_rates.values()
+
+    @property
     def _spans_run(self) -> bool:
-        """Whether the learning rate depends on `total_steps`."""
-        return self.schedule != "constant" or 0 < self.warmup < 1
+        """Whether a learning rate depends on `total_steps`."""
+        return any(map(_needs_end, self._rates))
 
     @property
     def _schedule(self) -> str:
@@ -133,14 +140,15 @@ class RateSettings(AlgorithmConfig):
         """The settings with the gradient steps of the run as `total_steps`, if it is 0 and needed."""
         if self.total_steps or not self._spans_run:
             return self
-        least = int(self.warmup) + 1
+        least = int(max(rate.warmup for rate in self._rates)) + 1
         return replace(self, total_steps=max(updates * self.steps_of_update(episodes), least))
 
     def idle(self, updates: int, episodes: int) -> str:
         """Why the learning rate is 0 before the last update, as a sentence; "" if it is not, or unknown."""
         each = self.steps_of_update(episodes)
         if updates and not self.learning_rate:
-            return "learning_rate = 0: no update changes a weight"
+            others = f" but those of the {' and the '.join(self.own_rates)}" if self.own_rates else ""
+            return f"learning_rate = 0: no update changes a weight{others}"
         if self.schedule == "constant" or self.floor or not 0 < self.total_steps <= (updates - 1) * each:
             return ""
         return (
@@ -154,6 +162,11 @@ class RateSettings(AlgorithmConfig):
         if self.total_steps or not self._spans_run:
             return ""
         return f"{self._schedule} with total_steps = 0 (the rate depends on the length of the run)"
+
+
+def _needs_end(rate: RateSettings) -> bool:
+    """Whether a learning rate depends on `total_steps`."""
+    return rate.schedule != "constant" or 0 < rate.warmup < 1
 
 
 @dataclass(frozen=True, kw_only=True)

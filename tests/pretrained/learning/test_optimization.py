@@ -50,6 +50,21 @@ def test_adamw_by_hand():
     assert module.weight.tolist()[0] == pytest.approx([1.5, 1.5])
 
 
+def test_vectors_of_a_network_with_its_own_rate_have_no_decay():
+    named = trainable(policy=linear(), critic=linear())
+    groups = {
+        (group["network"], group["weight_decay"], name)
+        for group in adamw(named, 0.5, 0.25, ("critic",)).param_groups
+        for name, p in named.items()
+        if any(p is listed for listed in group["params"])
+    }
+    assert groups == {
+        (network, decay, f"{network or 'policy'}.{name}")
+        for network in ("", "critic")
+        for name, decay in (("weight", 0.25), ("bias", 0.0))
+    }
+
+
 def test_trainable_lists_shared_parameters_once_and_frozen_ones_never():
     module, other = linear(), linear()
     other.weight = module.weight

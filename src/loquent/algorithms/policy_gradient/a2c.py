@@ -15,7 +15,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
+from loquent.algorithms.policy_gradient.actor_critic import ActorCritic
+from loquent.algorithms.policy_gradient.critic_rate import CriticRateConfig
 from loquent.algorithms.presets import PRESETS
 from loquent.core.algorithm import StepSettings
 from loquent.core.settings import redefault, setting
@@ -25,7 +26,7 @@ LOGGED = logged_keys.BUILT_IN["a2c"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ActorCriticConfig):
+class Config(CriticRateConfig):
     """Settings of `a2c`."""
 
     presets: ClassVar[Mapping[str, Record]] = PRESETS["a2c"]
@@ -43,8 +44,8 @@ class Config(ActorCriticConfig):
     normalize_advantages: bool = setting(
         False, "centre and scale advantages over the collection", source="stable-baselines3"
     )
-    value_coefficient: float = setting(
-        0.5, "weight of the loss of the critic", source="stable-baselines3", low=0.0
+    value_coefficient: float = redefault(
+        CriticRateConfig, "value_coefficient", 0.5, source="stable-baselines3"
     )
     entropy_coefficient: float = setting(
         0.0, "weight of the entropy bonus", source="stable-baselines3; 1602.01783 has 0.01", low=0.0

@@ -15,10 +15,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from loquent.algorithms import logged_keys
-from loquent.algorithms.policy_gradient.actor_critic import ActorCritic, ActorCriticConfig
+from loquent.algorithms.policy_gradient.actor_critic import ActorCritic
+from loquent.algorithms.policy_gradient.critic_rate import CriticRateConfig
 from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import losses
-from loquent.core.settings import setting
+from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
 
@@ -26,7 +27,7 @@ LOGGED = logged_keys.BUILT_IN["ppo"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(ActorCriticConfig):
+class Config(CriticRateConfig):
     """Settings of `ppo`."""
 
     presets: ClassVar[Mapping[str, Record]] = PRESETS["ppo"]
@@ -41,8 +42,8 @@ class Config(ActorCriticConfig):
     )
     epochs: int = setting(5, "passes over one batch of episodes", source="2210.01241 sec. B.3.1", low=1)
     minibatch: int = setting(16, "episodes in one gradient step", low=1)
-    value_coefficient: float = setting(
-        0.5, "weight of the loss of the critic", source="2210.01241 sec. B.3.1", low=0.0
+    value_coefficient: float = redefault(
+        CriticRateConfig, "value_coefficient", 0.5, source="2210.01241 sec. B.3.1"
     )
     entropy_coefficient: float = setting(
         0.0, "weight of the entropy bonus", source="2210.01241 sec. B.3.1", low=0.0
@@ -56,7 +57,7 @@ class Config(ActorCriticConfig):
     critic_warmup: int = setting(
         0,
         "updates at the beginning in which the critic learns alone, because advantages by an untrained one "
-        "are noise",
+        "are noise; critic_rate_warmup warms up its learning rate",
         source="verl, trainer.critic_warmup",
         low=0,
     )

@@ -66,7 +66,8 @@ class GradientStep:
 
     Args:
         parameters: the parameters that learn, by name.
-        settings: optimizer, learning rate and its schedule, weight decay and clipping.
+        settings: optimizer, learning rate and its schedule, weight decay and clipping; `own_rates` for the
+            parameters of networks with another learning rate.
         key: the stream that dropout draws from; each step has its own child.
         modules: networks that are in training mode, with dropout, during a step.
     """
@@ -79,6 +80,7 @@ class GradientStep:
         modules: Sequence[nn.Module] = (),
     ) -> None:
         self.parameters, self.settings, self.key, self.modules = parameters, settings, key, tuple(modules)
+        self.rates = {"": settings, **settings.own_rates}
         self.optimizer = make_optimizer(parameters, settings)
         self.changes_parameters = True  # a dry run makes no step, so that the optimizer allocates nothing
         self.steps = 0
@@ -86,7 +88,11 @@ class GradientStep:
     @property
     def rate(self) -> float:
         """The learning rate of the last step; before the first step, that of the first."""
-        return step_size(max(0, self.steps - 1), self.settings)
+        return self.rate_of("")
+
+    def rate_of(self, network: str) -> float:
+        """The learning rate of a network's parameters, as `rate`."""
+        return step_size(max(0, self.steps - 1), self.rates.get(network, self.settings))
 
     def learn(
         self,
@@ -127,7 +133,7 @@ class GradientStep:
         parallel.add_gradients(self.parameters.values())
         norm = clip_gradients(self.parameters, self.settings.max_grad_norm)
         for group in self.optimizer.param_groups:
-            group["lr"] = step_size(self.steps, self.settings)
+            group["lr"] = step_size(self.steps, self.rates[group["network"]])
         if self.changes_parameters:
             take_step(self.optimizer)
         self.steps += 1

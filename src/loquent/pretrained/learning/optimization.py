@@ -141,35 +141,54 @@ def _change_rows(
 
 
 def make_optimizer(parameters: Parameters, settings: StepSettings) -> torch.optim.Optimizer:
-    """The optimizer that the settings name."""
+    """The optimizer that the settings name.
+
+    Each group has the name of its network, if the settings have a rate for that network, or "".
+    """
+    networks = tuple(settings.own_rates)
     if settings.optimizer == "adamw":
-        return adamw(parameters, settings.learning_rate, settings.weight_decay)
-    return {"rmsprop": rmsprop, "sgd": sgd}[settings.optimizer](parameters, settings.learning_rate)
+        return adamw(parameters, settings.learning_rate, settings.weight_decay, networks)
+    return {"rmsprop": rmsprop, "sgd": sgd}[settings.optimizer](parameters, settings.learning_rate, networks)
 
 
-def adamw(parameters: Parameters, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+def _groups(parameters: Parameters, networks: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The parameters of each named network, and before them those of all others, whose name is ""."""
+    groups: dict[str, list[nn.Parameter]] = {network: [] for network in ("", *networks)}
+    for name, parameter in parameters.items():
+        network = name.partition(".")[0]
+        groups[network if network in networks else ""].append(parameter)
+    return [{"network": network, "params": listed} for network, listed in groups.items()]
+
+
+def adamw(
+    parameters: Parameters, learning_rate: float, weight_decay: float, networks: tuple[str, ...] = ()
+) -> torch.optim.AdamW:
     """AdamW (arXiv:1711.05101), fused where the device supports it; `take_step` steps it.
 
     Vectors (biases, norms) have no weight decay.
     """
-    matrices = [p for p in parameters.values() if p.dim() > 1]
-    vectors = [p for p in parameters.values() if p.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    groups = [
+        {**group, "params": [p for p in group["params"] if (p.dim() > 1) == decays], "weight_decay": decay}
+        for group in _groups(parameters, networks)
+        for decays, decay in ((True, weight_decay), (False, 0.0))
+    ]
     fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters.values())
     kind = RoundedAdamW if _has_16_bits(parameters) else torch.optim.AdamW
     return kind(groups, lr=learning_rate, fused=fused or None)
 
 
-def rmsprop(parameters: Parameters, learning_rate: float) -> torch.optim.RMSprop:
+def rmsprop(
+    parameters: Parameters, learning_rate: float, networks: tuple[str, ...] = ()
+) -> torch.optim.RMSprop:
     """RMSprop as in stable-baselines3's A2C: α = 0.99, ε = 1e-5, no momentum and no weight decay."""
     kind = RoundedRMSprop if _has_16_bits(parameters) else torch.optim.RMSprop
-    return kind([{"params": list(parameters.values())}], lr=learning_rate, alpha=0.99, eps=1e-5)
+    return kind(_groups(parameters, networks), lr=learning_rate, alpha=0.99, eps=1e-5)
 
 
-def sgd(parameters: Parameters, learning_rate: float) -> torch.optim.SGD:
+def sgd(parameters: Parameters, learning_rate: float, networks: tuple[str, ...] = ()) -> torch.optim.SGD:
     """Plain stochastic gradient descent, without momentum and without weight decay."""
     kind = RoundedSGD if _has_16_bits(parameters) else torch.optim.SGD
-    return kind([{"params": list(parameters.values())}], lr=learning_rate)
+    return kind(_groups(parameters, networks), lr=learning_rate)
 
 
 def _has_16_bits(parameters: Parameters) -> bool:

@@ -66,7 +66,7 @@ def settings(root: Node) -> dict[str, Any]:
 
 
 def _check_foreign(sections: Mapping[str, Node], known: Sequence[str]) -> None:
-    """Raise BadSetting, with our setting, if a name is one of TRL, stable-baselines3 or RL4LMs."""
+    """Raise BadSetting, with our setting, if a name is that of another library."""
     chosen = sections.get("algorithm")
     inside = chosen.value if chosen else None
     kind = inside.get("kind") if isinstance(inside, dict) else chosen

@@ -1,4 +1,4 @@
-"""The names of settings in TRL, stable-baselines3 and RL4LMs, and the settings of Loquent that do the same.
+"""The names of settings in other libraries, and the settings of Loquent that do the same.
 
 They stand in `training/foreign_names.yaml` and are read for errors alone: a recipe with such a name is
 refused, and the error has the right setting.
