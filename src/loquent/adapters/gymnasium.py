@@ -224,7 +224,7 @@ class Environment(gym.Env[Any, Any]):
             self._pending += [rewards, *others]
             rewards = EMPTY
         self._over = over = TOO_LONG if game.step.ended == CUT and self.form == "text" else game.step.ended
-        unjudged = (over,) if over is not None and over in self.task.spec.failures else ()
+        unjudged: tuple[str, ...] = (over,) if over is not None and over in self.task.spec.failures else ()
         if self._pending or (self.terms and over is not None):
             gained, unknown = self._scored(game)
             unjudged = unknown or unjudged
