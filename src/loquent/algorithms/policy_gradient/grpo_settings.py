@@ -44,7 +44,7 @@ class Config(ComparedConfig):
         None,
         "the greatest ratio that counts, where an advantage is negative (two-sided clip), or as CISPO's "
         "weight; none: any",
-        source="2505.07291: 4; CISPO: 2510.13586 and TRL: 5",
+        source="2505.07291: 4; CISPO: 2510.13786 and TRL: 5",
         low=1.0,
     )
     sapo_positive: float = setting(

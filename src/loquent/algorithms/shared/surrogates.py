@@ -32,7 +32,7 @@ def clip(log_ratio: Column, logprob: Column, advantage: Column, bounds: Bounds) 
     """-min(min(r, cap) A, clip(r, 1 - ε, 1 + ε_high) A): PPO's, and with a cap the two-sided one.
 
     Without a cap, a token with A < 0 and a large ratio has a gradient of any size. Source: arXiv:1707.06347
-    eq. 7; the cap is δ of arXiv:2505.07291 sec. 3.4 (INTELLECT-2) and of TRL.
+    eq. 7; the cap is δ of arXiv:2505.07291 (INTELLECT-2) and of TRL.
     """
     return losses.clipped_surrogate(
         log_ratio, torch.zeros_like(log_ratio), advantage, bounds.low, bounds.high, bounds.cap
@@ -54,7 +54,7 @@ def sapo(log_ratio: Column, logprob: Column, advantage: Column, bounds: Bounds) 
     """-4 / τ σ(τ (r - 1)) A, where the sign of A chooses the temperature τ (SAPO).
 
     A soft gate in place of clipping: its slope is 1 at r = 1 and falls on both sides. Source:
-    arXiv:2511.20347 sec. 3. A ratio is called outside where `clip` would clip it.
+    arXiv:2511.20347. A ratio is called outside where `clip` would clip it.
     """
     ratio = log_ratio.exp()
     temperature = torch.full_like(advantage, bounds.negative).masked_fill(advantage > 0, bounds.positive)
