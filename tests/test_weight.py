@@ -17,7 +17,7 @@ SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
-    "algorithms": 4_777,
+    "algorithms": 4_779,
     "bench": 5_743,
     "cli": 3_466,
     "core": 3_992,
@@ -33,7 +33,7 @@ LIMITS = {
     "statistics": 1_018,
     "tasks": 12_878,
     "tools": 2_626,
-    "training": 4_942,
+    "training": 4_947,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -51,7 +51,7 @@ VARIED = ("training.answers=2", "rewards={length: {weight: 1.0, high: 0}}")  # o
 COMPARED = dict.fromkeys(("grpo", "rloo"), VARIED)
 MORE = {
     **COMPARED,
-    **dict.fromkeys(("dpo", "kto", "orpo"), ("model.reference=copy",)),
+    **dict.fromkeys(("dpo", "kto"), ("model.reference=copy",)),
     "filtered_cloning": ("algorithm.top=0.5",),
     "chai": ("algorithm.candidates=2", "algorithm.best_of=2"),
 }

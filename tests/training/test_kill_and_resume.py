@@ -79,7 +79,6 @@ KILLS = {
     "ppo": 13,
     "chai": 4,
     "ilql": 2,
-    "dpo": 1,
     "a2c on gpt2": 2,
     "trpo on bart": 3,
     "rloo on llama": 3,

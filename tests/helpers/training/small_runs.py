@@ -25,8 +25,10 @@ def recipe_of(learner, recorded, *more):
     """A small recipe of a learner, of one update."""
     algorithm = registry.find("algorithm", learner)
     groups = issubclass(algorithm, BatchAlgorithm) and algorithm.least_answers > 1
-    recorded_groups = groups and "data" in algorithm.reads
-    answers = ("model.reference=copy",) if recorded_groups else ("training.answers=2",) * groups
+    if groups and "data" in algorithm.reads:
+        answers = ("model.reference=copy",) * algorithm.scored
+    else:
+        answers = ("training.answers=2",) * groups
     own = (f"algorithm={{kind: {learner}}}", *answers, *CONSTANT.get(learner, ()), *more)
     if issubclass(algorithm, Playing | TurnAlgorithm):
         return recipes.load("labels_dqn_masked", [*own, *algorithm.smoke, *SMALL[1:]], profile="smoke")
