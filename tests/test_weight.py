@@ -18,7 +18,7 @@ LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 4_233,
-    "bench": 7_019,
+    "bench": 7_028,
     "cli": 3_557,
     "core": 3_981,
     "corpora": 1_552,
