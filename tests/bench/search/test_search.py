@@ -25,7 +25,7 @@ from loquent.training.run import load_run
 from loquent.training.train import train
 
 SPACE = ("algorithm.learning_rate=log:1e-5:1e-1", "algorithm.epochs=1:4")
-WORDS = [*SPACE, "--on", "return", "--trials", "4", "--rungs", "1,2", "--seeds", "2", "--processes", "1"]
+WORDS = [*SPACE, "--on", "return", "--trials", "4", "--rungs", "1,2", "--processes", "1"]
 
 
 def small(*overrides):
@@ -43,7 +43,7 @@ def of(folder, recipe, settings=SPACE, **wishes):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A search of four trials, two seeds and three rungs, by the command."""
+    """A search of four trials and three rungs, by the command."""
     folder = tmp_path_factory.mktemp("search")
     (folder / "small.yaml").write_text(small().yaml())
     assert cli.main(["search", str(folder / "small.yaml"), *WORDS, "--out", str(folder / "whole")]) == 0
@@ -66,11 +66,8 @@ def test_after_each_rung_the_better_half_goes_on(whole):
         assert found.rung(number + 1).keys() == set(best)
     (winner,) = found.rung(2)
     assert recipes.load(whole / "best.yaml").config.epochs == found.proposals[winner]["algorithm.epochs"]
-    result = found.results[winner, 2]
-    assert result.value == sum(result.values) / 2
-    for seed in (0, 1):
-        evaluation = load_run(whole / f"trial-{winner}-seed-{seed}").evaluation
-        assert (evaluation["split"], evaluation["values"]["return"]) == ("validation", result.values[seed])
+    evaluation = load_run(whole / f"trial-{winner}-seed-0").evaluation
+    assert (evaluation["split"], evaluation["values"]["return"]) == ("validation", found.rung(2)[winner])
 
 
 def test_a_survivor_equals_the_run_that_was_never_stopped_at_a_rung(whole, tmp_path):
@@ -82,8 +79,8 @@ def test_a_survivor_equals_the_run_that_was_never_stopped_at_a_rung(whole, tmp_p
 
 def test_the_winner_and_what_is_trained_from_it_say_what_the_search_cost(whole, tmp_path):
     (winner,) = journal.Journal(whole).rung(2)
-    tuning = json.loads((whole / f"trial-{winner}-seed-1" / "tuning.json").read_text())
-    updates = 2 * (1 + 1 + 2 + 3)  # two seeds; two trials end at update 1, one at 2, one at 3
+    tuning = json.loads((whole / f"trial-{winner}-seed-0" / "tuning.json").read_text())
+    updates = 1 + 1 + 2 + 3  # two trials end at update 1, one at 2, one at 3
     assert (tuning["trials"], tuning["updates"], tuning["episodes"]) == (4, updates, 6 * updates)
     assert (tuning["metric"], tuning["split"]) == ("return", "validation")
     assert not (whole / f"trial-{(winner + 1) % 4}-seed-0" / "tuning.json").exists()
@@ -101,7 +98,7 @@ def test_the_winner_and_what_is_trained_from_it_say_what_the_search_cost(whole, 
 
 SUITE = """
 columns: {score: {metric: return, better: higher}}
-profiles: {tiny: {seeds: 2}}
+profiles: {tiny: {seeds: 1}}
 cells: {tuned: {recipe: best.yaml}, plain: {recipe: plain.yaml}}
 """
 
@@ -138,7 +135,7 @@ def copy_of(whole, folder, lines, keep=()):
     return folder
 
 
-@pytest.mark.parametrize("moments", [[("after_result", 2), ("in_extension", 6)]])
+@pytest.mark.parametrize("moments", [[("after_result", 2), ("in_extension", 3)]])
 def test_a_killed_search_goes_on_with_the_same_trials_and_the_same_winner(whole, tmp_path, moments):
     out, file = tmp_path / "out", whole.parent / "small.yaml"
     words = ["search", str(file), *WORDS, "--out", str(out)]
@@ -293,6 +290,15 @@ def test_early_stopping_ends_a_trial_at_every_rung(tmp_path):
     assert found.rungs[0] == found.rungs[1], "the second update improves nothing, so neither does a third"
     assert found.tuning.updates == 4
     assert found.journal.results[0, 1].seconds == 0
+
+
+def test_a_trial_is_the_mean_over_its_seeds(tmp_path):
+    found, _ = of(tmp_path / "out", small("training.updates=1"), ["algorithm.epochs=1,2"], seeds=2)
+    for trial, value in found.rungs[0].items():
+        runs = [load_run(tmp_path / "out" / f"trial-{trial}-seed-{seed}") for seed in (0, 1)]
+        assert [run.recipe.training.seed for run in runs] == [0, 1]
+        assert value == sum(run.evaluation["values"]["return"] for run in runs) / 2
+    assert found.tuning.updates == 4
 
 
 def test_a_schedule_over_the_whole_run_trains_each_rung_anew(tmp_path):
