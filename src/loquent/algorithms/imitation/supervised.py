@@ -55,7 +55,7 @@ class Supervised(Stepping, BatchAlgorithm):
 
     Config: ClassVar[type] = Config
     name = "supervised"
-    reads = ("expert", "data")
+    reads: ClassVar[tuple[str, ...]] = ("expert", "data")
     unused_of_model = ("critic", "reference")
     cuts_answers = True  # each token counts on its own
 

@@ -74,7 +74,7 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
     """Base of the learners from preferences, on the policy of an `Actor`."""
 
     scored = True
-    reads = ("data", "expert")
+    reads: ClassVar[tuple[str, ...]] = ("data", "expert")
     least_answers = 2
     cuts_answers = True
     unused_of_model: ClassVar[tuple[str, ...]] = ("critic", "lora.dropout")
