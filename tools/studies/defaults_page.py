@@ -14,7 +14,21 @@ from loquent.core import registry
 RECORDED = yaml.safe_load(Path(__file__).with_name("published_defaults.yaml").read_text())
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "defaults.md"
 TABLE = re.compile(r"(?<=<!-- settings: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
-ALGORITHMS = ("ppo", "nlpo", "a2c", "trpo", "grpo", "rloo", "dpo", "online_dpo", "kto", "orpo", "ilql", "cql", "psi")
+ALGORITHMS = (
+    "ppo",
+    "nlpo",
+    "a2c",
+    "trpo",
+    "grpo",
+    "rloo",
+    "dpo",
+    "online_dpo",
+    "kto",
+    "orpo",
+    "ilql",
+    "cql",
+    "psi",
+)
 
 
 def defaults(algorithm):
