@@ -43,9 +43,10 @@ LEARNERS: dict[str, tuple[str, ...]] = {
     "online_dpo": ("reviews_online_dpo",),
     "dpo": ("reviews_dpo",),
     "kto": ("reviews_kto",),
+    "kto, pairs": ("reviews_kto", "algorithm.threshold=none"),
 }
 """The recipe of each learner, and settings that differ from it: those of the other studies of the page."""
-RECORDED = ("dpo", "kto")
+RECORDED = ("dpo", "kto", "kto, pairs")
 SCORE = "judge/positive"
 COLUMNS = {SCORE: "judge", "sentiment/positive": "sentiment", "perplexity": "perplexity"}
 SMALL = (
@@ -87,7 +88,7 @@ def run(model: Path, learner: str, rate: float, seed: int, split: str) -> dict[s
 
     They are kept beside the runs, with the processor seconds that the run took.
     """
-    name = f"{learner}-{rate:g}-{split}-{seed}"
+    name = f"{learner.replace(', ', '-')}-{rate:g}-{split}-{seed}"
     file = FOLDER / f"{name}.json"
     if not file.exists():
         begun = time.process_time()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.algorithms.letters import actor, mean_share, one_update, parameters, same, scored
+from helpers.algorithms.letters import actor, one_update, parameters, same, scored
 from helpers.algorithms.tiny_models import actor as shaped
 from loquent.algorithms.imitation.reinforced_self_training import BestOfN, Config
 from loquent.algorithms.imitation.supervised import Supervised
@@ -125,13 +125,3 @@ def test_all_turns_of_a_kept_episode_are_learned():
 def test_decoding_that_does_not_sample_is_refused():
     with pytest.raises(BadSetting, match=r"decoding.method = 'greedy' does not sample, but .* to 'sample'"):
         made(letters(decoding=Decoding(method="greedy", max_new_tokens=6)))
-
-
-def test_it_raises_the_reward():
-    model = letters()
-    algorithm = made(model)
-    before, error = mean_share(algorithm.agent(model, True), rounds=1)
-    for number in range(12):
-        one_update(algorithm, model, number, count=32)
-    after, other = mean_share(algorithm.agent(model, True), rounds=1)
-    assert after - before > 3 * math.hypot(error, other)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from helpers.algorithms.letters import actor, mean_share, one_update, parameters, same, scored
+from helpers.algorithms.letters import actor, parameters, same, scored
 from loquent.algorithms.preference.dpo import DPO
-from loquent.algorithms.preference.online_dpo import Config, OnlineDPO
+from loquent.algorithms.preference.online_dpo import OnlineDPO
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
 from loquent.models.decode.loop import Decoding
@@ -55,13 +55,3 @@ def test_answers_that_are_equally_good_teach_nothing():
 def test_decoding_that_does_not_sample_is_refused():
     with pytest.raises(BadSetting, match=r"decoding.method = 'greedy' does not sample, but online_dpo"):
         made(actor(critic="none", decoding=Decoding(method="greedy", max_new_tokens=6)))
-
-
-def test_it_raises_the_reward():
-    model = actor(critic="none")
-    algorithm = OnlineDPO(Config(learning_rate=3e-3, minibatch=8), model, key=Key(3))
-    before, error = mean_share(algorithm.agent(model, True), rounds=1)
-    for number in range(10):
-        one_update(algorithm, model, number, count=32)
-    after, other = mean_share(algorithm.agent(model, True), rounds=1)
-    assert after - before > 3 * math.hypot(error, other)
