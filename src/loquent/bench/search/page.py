@@ -9,9 +9,10 @@ from dataclasses import replace
 from loquent.bench.search.results import Results, setting_text
 from loquent.bench.search.space import Choices, Dimension
 from loquent.report import kit
-from loquent.report.charts import ChartIds, Curve, Dot, Drawing, curves, dots, short
+from loquent.report.charts import ChartIds, Curve, Dot, Drawing, curves, dots
 from loquent.report.groups import Point
 from loquent.report.kit import Block, Figure, Figures, Heading, Text
+from loquent.statistics.tables import short
 
 OTHERS, BEST = 1, 0  # the colours of trials
 
