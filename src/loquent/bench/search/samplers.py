@@ -57,7 +57,7 @@ def _tpe(space: Sequence[Dimension], key: Key, told: Told, higher: bool) -> dict
         if isinstance(dimension, Choices):  # by number: Optuna knows no lists
             distributions[dimension.path] = kinds.CategoricalDistribution(range(len(dimension.values)))
         else:
-            kind = kinds.IntDistribution if dimension.whole else kinds.FloatDistribution
+            kind: Any = kinds.IntDistribution if dimension.whole else kinds.FloatDistribution
             distributions[dimension.path] = kind(dimension.low, dimension.high, log=dimension.log)
 
     def trial(point: Point, value: float | None) -> Any:
