@@ -18,7 +18,7 @@ LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 5_128,
-    "bench": 6_614,
+    "bench": 6_615,
     "cli": 3_576,
     "core": 4_010,
     "corpora": 1_552,

@@ -203,27 +203,25 @@ def test_the_reference_of_adapters_is_the_network_without_them():
     [
         ({"group": None}, "no `group`"),
         ({"reference_logprob": None}, "no reference_logprob, which dpo compares .* call score"),
-        ({"group": torch.arange(16)}, "none of the 16 episodes on 16 rows .* one answer; give at least 2"),
-        ({"reward": torch.zeros(16, 9)}, "none of the 16 episodes on 8 rows .* have the same return"),
     ],
 )
 def test_a_batch_without_preferences_is_refused_with_words(change, words):
     model = actor("gpt2", critic="none")
     batch = score(model, batch_of(rows()))
-    if "reward" in change:
-        change = {"reward": torch.zeros_like(batch.reward)}
     with pytest.raises(LoquentError, match=words):
         DPO(DPO.Config(), model).prepare(replace(batch, **change))
 
 
-def test_played_answers_without_a_difference_make_no_step():
-    class Played(DPO):
-        reads = ("play",)
-
-    model = actor("gpt2", critic="none")
-    batch = score(model, batch_of([(prompt, answer, group, 0.0) for prompt, answer, group, _ in rows()]))
-    learner = Played(DPO.Config(), model)
-    logs = learner.update(model, learner.prepare(batch))
+@pytest.mark.parametrize("alone", [False, True])
+def test_answers_without_a_difference_make_no_step(alone):
+    """Those to one row with equal returns, and one answer to each row."""
+    model, given = actor("gpt2", critic="none"), rows()
+    given = [
+        (ids, answer, number if alone else row, 0.0) for number, (ids, answer, row, _) in enumerate(given)
+    ]
+    learner = DPO(DPO.Config(), model)
+    logs = learner.update(model, learner.prepare(score(model, batch_of(given))))
+    assert logs["preference/left_out"] == 16
     assert logs["gradient/steps"] == logs["preference/compared"] == 0
     assert logs["preference/loss"] != logs["preference/loss"], "nan"
 
