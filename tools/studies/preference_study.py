@@ -199,7 +199,8 @@ def summary(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def table_text(record: Mapping[str, Any]) -> str:
     """The table of the page."""
-    head = "| learner | learning rate | score of the judge | from the start | from PPO | sentiment | perplexity | KL |"
+    titles = ("learner", "learning rate", "score of the judge", "from the start", "from PPO")
+    head = f"| {' | '.join((*titles, 'sentiment', 'perplexity', 'KL'))} |"
     lines = [head, "|" + "---|" * 8]
     for name, one in record["learners"].items():
         steps = [one.get(f"from {low}") for low in ("start", "ppo")]
