@@ -19,8 +19,7 @@ from loquent.training.train import train
 RECORDS = {record["command"]: record for record in kept_logs.kept()}
 # what the nightly run trains anew: recipes, or parts of them, that learn in seconds
 ANEW = {
-    "choices_supervised": (),
-    "labels_supervised": ("training.updates=8", "training.evaluate_every=2"),
+    "choices_supervised": ("training.updates=8", "training.evaluate_every=2"),
     "tagging_supervised": ("training.updates=8", "training.evaluate_every=2"),
     "blocks_objects": ("training.updates=12", "training.episodes=128", "training.evaluate_every=3"),
 }
