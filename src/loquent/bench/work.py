@@ -57,7 +57,7 @@ def find_outcome(job: Job | SetJob) -> Outcome | None:
             raise _other_settings(job) from None
         return None
     if key != job.key:
-        if job.agent or not _continues(job):
+        if not (job.extends and _continues(job)):
             raise _other_settings(job)
         if extending.stopped_at(RunFolder(job.folder), job.recipe) is None:
             return None
