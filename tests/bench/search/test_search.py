@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from helpers import killed
 from helpers.training.small_runs import recipe_of, results
@@ -206,6 +207,12 @@ def test_another_search_in_the_folder_is_refused(whole, capsys):
         (4, '{"event": "result", "trial": 0, "rung": 0, "value": "high"}', r"search\.jsonl:5: .*value"),
         (2, '{"event": "pickle"}', r"search\.jsonl:3: .*neither a proposal nor a result"),
         (2, "[" * 200, r"search\.jsonl:3"),
+        (
+            6,
+            '{"event": "proposal", "trial": 4, "settings": {"algorithm.network": "code:net"}}',
+            "it has a trial 4, and the trials of the search are 0 to 3",
+        ),
+        (6, '{"event": "result", "trial": -1, "rung": 0, "value": 9.0}', "it has a trial -1"),
     ],
 )
 def test_a_changed_line_is_named(whole, tmp_path, line, changed, says):
@@ -225,18 +232,45 @@ def test_a_changed_recipe_is_named(whole, tmp_path):
         resume_search(folder, allow_imports=True)
 
 
-def test_code_in_the_files_of_somebody_elses_search_is_refused(whole, tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def ran(tmp_path, monkeypatch):
+    """A file that exists as soon as the module named_by_a_search is imported."""
+    mark, code = tmp_path / "ran", tmp_path / "code"
+    code.mkdir()
+    (code / "named_by_a_search.py").write_text(f"open({str(mark)!r}, 'w').close()")
+    monkeypatch.syspath_prepend(code)
+    yield mark
+    sys.modules.pop("named_by_a_search", None)
+
+
+def test_code_in_the_files_of_somebody_elses_search_is_refused(whole, tmp_path, monkeypatch, capsys, ran):
     folder = copy_of(whole, tmp_path / "theirs", 0)
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "named_by_a_search.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
-    monkeypatch.syspath_prepend(tmp_path / "code")
     monkeypatch.chdir(whole)
     own = json.loads((folder / "search.json").read_text())
     own["space"] = ["algorithm.network=vector,named_by_a_search:net", "algorithm.epochs=1:4"]
     (folder / "search.json").write_text(json.dumps(own))
     assert cli.main(["resume", str(folder)]) == 2
     assert "NotTrusted" in capsys.readouterr().err
-    assert not (tmp_path / "ran").exists()
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("section", ["task", "algorithm"])
+def test_a_search_imports_no_code_of_a_folder_that_was_there(
+    whole, tmp_path, monkeypatch, capsys, ran, section
+):
+    folder = copy_of(whole, tmp_path / "theirs", 0)
+    monkeypatch.chdir(whole)
+    text = (folder / "recipe.yaml").read_text()
+    kind = yaml.safe_load(text)[section]["kind"]
+    changed = text.replace(f"kind: {kind}", "kind: named_by_a_search:T")
+    assert changed != text
+    (folder / "recipe.yaml").write_text(changed)
+    words = ["search", str(whole.parent / "small.yaml"), *WORDS, "--out", str(folder)]
+    assert cli.main(words) == 2
+    assert "NotTrusted" in capsys.readouterr().err
+    assert not ran.exists()
+    assert cli.main([*words, "--allow-imports"]) == 2
+    assert ran.exists(), "the caller allowed it"
 
 
 def test_a_trial_that_fails_is_noted_and_ends_nothing(tmp_path, monkeypatch):

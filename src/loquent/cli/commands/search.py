@@ -81,7 +81,15 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     )
     out = Path(options.out or f"runs/search-{recipe.name}")
     with resumable(out):
-        return report_search(search(recipe, planned, out, processes=options.processes, say=to_stderr))
+        results = search(
+            recipe,
+            planned,
+            out,
+            processes=options.processes,
+            allow_imports=options.allow_imports,
+            say=to_stderr,
+        )
+        return report_search(results)
 
 
 def to_stderr(line: str) -> None:
