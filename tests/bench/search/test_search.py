@@ -18,10 +18,10 @@ from loquent.bench.search.planning import plan
 from loquent.bench.search.search import resume_search, search
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.files.run_folder import RunFolder
+from loquent.files.run_folder import RunFolder, Tuning
 from loquent.report import write_report
+from loquent.report.headlines import brief
 from loquent.training import recipes
-from loquent.training.recipes.sections import Tuning
 from loquent.training.run import load_run
 from loquent.training.train import train
 
@@ -91,10 +91,24 @@ def test_the_winner_and_what_is_trained_from_it_say_what_the_search_cost(whole, 
     run = train(best.replace("training.updates=1"), tmp_path / "run", progress=False)
     assert run.recipe.tuning == best.tuning
     assert json.loads(run.files.tuning.read_text()) == tuning
-    page = write_report([run.folder], tmp_path / "report.html").read_text()
-    assert f"4 trials, {updates} updates" in page
+    for folder in (run.folder, whole / f"trial-{winner}-seed-0"):
+        page = write_report([folder], tmp_path / "report.html").read_text()
+        assert f"4 trials, {updates} updates" in page
+        assert f"4 trials, {updates} updates" in brief(folder)
+    other = whole / f"trial-{(winner + 1) % 4}-seed-0"
+    assert "4 trials" not in write_report([other], tmp_path / "report.html").read_text()
     again = best.tuning.followed_by(replace(best.tuning, trials=2, metric="success"))
     assert (again.trials, again.updates, again.metric) == (6, 2 * updates, "success")
+
+
+@pytest.mark.parametrize("text", ['{"trials": "<b>"}', "[" * 200, "null"])
+def test_a_report_leaves_a_damaged_cost_of_the_search_out(whole, tmp_path, text):
+    shutil.copytree(whole / "trial-0-seed-0", tmp_path / "run")
+    (tmp_path / "run" / "tuning.json").write_text(text)
+    page = write_report([tmp_path / "run"], tmp_path / "report.html").read_text()
+    assert "tuning.json" in page
+    assert "It is left out" in page
+    assert "4 trials" not in page
 
 
 SUITE = """

@@ -27,10 +27,9 @@ from loquent.core.settings import Remark
 from loquent.core.values import freeze
 from loquent.errors import BadCheckpoint, BadSetting, NotTrusted
 from loquent.files import atomic, trust
-from loquent.files.run_folder import RunFolder
+from loquent.files.run_folder import RunFolder, Tuning
 from loquent.training import recipes
 from loquent.training.recipes import Recipe
-from loquent.training.recipes.sections import Tuning
 
 BEST, PAGE = "best.yaml", "search.html"
 Say = Callable[[str], None]
@@ -207,6 +206,6 @@ class _Search:
             atomic.write_text(self.folder / BEST, replace(best, tuning=total).yaml())
             trust.sign(self.folder / BEST)
             for job in self._jobs(results.best, results.last_rung(results.best)):
-                RunFolder(job.folder).write_tuning(asdict(total))
+                RunFolder(job.folder).write_tuning(total)
         atomic.write_text(self.folder / PAGE, page.html(results))
         return results
