@@ -210,6 +210,15 @@ def test_another_search_in_the_folder_is_refused(whole, capsys):
     assert "is not empty and holds no search" in capsys.readouterr().err
 
 
+def test_a_split_that_a_search_reads_is_not_said_to_have_no_effect(whole, capsys):
+    words = [*WORDS, "training.evaluate_every=0", "training.evaluate_episodes=5", "training.evaluate_split=a"]
+    assert cli.main(["search", str(whole.parent / "small.yaml"), *words, "--keep", "0"]) == 2
+    printed = capsys.readouterr().err
+    assert "--keep must be above 0" in printed
+    assert "training.evaluate_episodes = 5 has no effect" in printed, "other remarks stay"
+    assert "evaluate_split" not in printed
+
+
 @pytest.mark.parametrize(
     ("line", "changed", "says"),
     [
