@@ -150,13 +150,19 @@ def copy_of(whole, folder, lines, keep=()):
     return folder
 
 
-@pytest.mark.parametrize("moments", [[("after_result", 2), ("in_extension", 3)]])
+@pytest.mark.parametrize(
+    "moments",
+    [
+        [("in_extension", 1)],  # between the rungs
+        pytest.param([("after_result", 2), ("in_extension", 3)], marks=pytest.mark.slow),
+    ],
+)
 def test_a_killed_search_goes_on_with_the_same_trials_and_the_same_winner(whole, tmp_path, moments):
     out, file = tmp_path / "out", whole.parent / "small.yaml"
     words = ["search", str(file), *WORDS, "--out", str(out)]
     for point, count in moments:
         assert killed.loquent(*words, point=point, count=count) == -9
-    assert killed.loquent("resume", str(out)) == 0  # the last run is extended
+    assert cli.main(words) == 0
     assert timeless(out) == timeless(whole)
     for run in sorted(path.name for path in whole.glob("trial-*")):
         assert results(out / run) == results(whole / run)
