@@ -19,7 +19,7 @@ LIMITS = {
     "agents": 1_060,
     "algorithms": 5_128,
     "bench": 6_630,
-    "cli": 3_576,
+    "cli": 3_588,
     "core": 4_010,
     "corpora": 1_552,
     "data": 4_919,
