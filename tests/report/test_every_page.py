@@ -25,11 +25,11 @@ from loquent.bench.study import page as study_page
 from loquent.bench.study.summary import study
 from loquent.core.seeding import Key
 from loquent.data.preferences.judgements import Judgements, Preference, Rating
+from loquent.files.run_folder import Tuning
 from loquent.report import plot, write_report
 from loquent.report.groups import Point
 from loquent.statistics.resampling import Resampling
 from loquent.training import recipes
-from loquent.training.recipes.sections import Tuning
 
 KINDS = ("run", "runs", "plot", "suite", "study", "reward model", "search")
 SHAPES = "svg[role=img] :is(path, circle, line, polyline, rect)"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from loquent.core import episode, schema
 from loquent.core.episode import Episode
 from loquent.core.guards import json_files
-from loquent.core.settings import setting
+from loquent.core.settings import check_ranges, setting
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
 from loquent.files import atomic, final_evaluation, manifest, names, trust
 from loquent.files.machine.version import RUN_FORMAT, __version__
@@ -25,6 +25,36 @@ class Extension:
     """What `extended.json` holds: the number of updates since the run was extended."""
 
     updates: int = setting(low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What the search for a recipe's settings cost: its section `tuning:`, and `tuning.json` of its runs.
+
+    It changes no result of a run. `loquent search` writes it, so that tables and reports can say how much
+    tuning a method got.
+    """
+
+    trials: int = setting(why="the trials of the search", low=1)
+    updates: int = setting(why="the updates of all its runs", low=0)
+    episodes: int = setting(why="the episodes of all its runs", low=0)
+    seconds: float = setting(why="the time of all its runs", low=0.0)
+    metric: str = setting(why="the value that chose the best trial")
+    split: str = setting(why="the split on which it was measured")
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    def followed_by(self, later: Tuning) -> Tuning:
+        """Both searches together, with the metric and the split of the later one."""
+        sums = {
+            name: getattr(self, name) + getattr(later, name)
+            for name in ("trials", "updates", "episodes", "seconds")
+        }
+        return replace(later, **sums)
+
+    def __str__(self) -> str:
+        return f"{self.trials:,} trials, {self.updates:,} updates"
 
 
 class RunFolder:
@@ -160,11 +190,19 @@ class RunFolder:
         atomic.write_text(self.config, config)
         trust.sign(self.config)
 
-    def write_tuning(self, tuning: Mapping[str, Any] | None) -> None:
+    def write_tuning(self, tuning: Tuning | None) -> None:
         """Write what the search for the settings of the run cost; None: they were not searched."""
         self.tuning.unlink(missing_ok=True)
         if tuning is not None:
-            atomic.write_json(self.tuning, tuning)
+            atomic.write_json(self.tuning, asdict(tuning))
+
+    def read_tuning(self) -> Tuning | None:
+        """What the search for the settings of the run cost; None: they were not searched.
+
+        Raises:
+            BadCheckpoint: the file is not one that `write_tuning` wrote.
+        """
+        return schema.load(Tuning, self.tuning) if self.tuning.is_file() else None
 
     def overrides(self) -> list[str]:
         """The settings that were changed since the run began, as `key.path=value` for `config.yaml`.

@@ -60,8 +60,7 @@ def extent(group: Group) -> dict[str, str]:
 
 def _tuning(group: Group) -> dict[str, str]:
     """What the search for the settings of a group cost; empty if they were not searched."""
-    tuning = group.runs[0].config.get("tuning") or {}
-    return {"tuning": f"{tuning.get('trials')} trials, {tuning.get('updates')} updates"} if tuning else {}
+    return {"tuning": str(tuning)} if (tuning := group.runs[0].tuning) else {}
 
 
 def brief(folder: str | Path) -> str:

@@ -14,7 +14,7 @@ from loquent.core.guards import json_files
 from loquent.core.options import read as read_yaml
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged, LoquentError
 from loquent.files import final_evaluation, names, run_remarks
-from loquent.files.run_folder import RunFolder
+from loquent.files.run_folder import RunFolder, Tuning
 from loquent.files.run_records import Records
 from loquent.report import lines
 from loquent.report.diagnosis import Diagnosis, Log, diagnose
@@ -30,7 +30,6 @@ SHAPE: dict[str, type] = {  # the places that config.yaml must have; "?": the va
     "training.evaluate_every": int,
     "rewards?": dict,
     "metrics?": dict,
-    "tuning?": dict,
 }
 
 
@@ -143,6 +142,18 @@ class ReportedRun:
             return {}, notes or [f"{error}. It is left out"]
 
     @property
+    def tuning(self) -> Tuning | None:
+        """What the search for the settings cost; None if they were not searched, or the file is damaged."""
+        return self._tuning[0]
+
+    @cached_property
+    def _tuning(self) -> tuple[Tuning | None, list[str]]:
+        try:
+            return self.files.read_tuning(), []
+        except BadCheckpoint as error:
+            return None, [f"{error}. It is left out"]
+
+    @property
     def decoding(self) -> str:
         """How the policy chooses its answers in evaluation."""
         return final_evaluation.decoding({**self.machine, **self.evaluation})
@@ -173,6 +184,7 @@ class ReportedRun:
             *self._metrics.notes,
             *self._timings.notes,
             *self._machine[1],
+            *self._tuning[1],
             *self._evaluation[1],
             *self._evaluations[1],
         ]

@@ -17,7 +17,6 @@ from loquent.core import log_keys
 from loquent.core.guards.terminal import line
 from loquent.core.seeding import borrow_generators
 from loquent.core.settings import Remark
-from loquent.core.values import plain
 from loquent.data.outcomes import SUCCESS
 from loquent.files import trackers
 from loquent.files.final_evaluation import REWARDED
@@ -63,7 +62,7 @@ class TrainingLoop:
             "player": trainer.experience.player,
             "decoding": trainer.decoding,
         }
-        self.folder.write_tuning(plain(self.recipe.tuning))
+        self.folder.write_tuning(self.recipe.tuning)
         self.folder.begin(self.recipe.yaml(), identity, trainer.experience.description())
         self.remarks.begin(self.folder.path)
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from helpers import killed
 from helpers.training.small_runs import recipe_of, results
@@ -17,10 +18,10 @@ from loquent.bench.search.planning import plan
 from loquent.bench.search.search import resume_search, search
 from loquent.cli import main as cli
 from loquent.errors import BadCheckpoint, BadSetting
-from loquent.files.run_folder import RunFolder
+from loquent.files.run_folder import RunFolder, Tuning
 from loquent.report import write_report
+from loquent.report.headlines import brief
 from loquent.training import recipes
-from loquent.training.recipes.sections import Tuning
 from loquent.training.run import load_run
 from loquent.training.train import train
 
@@ -90,10 +91,24 @@ def test_the_winner_and_what_is_trained_from_it_say_what_the_search_cost(whole, 
     run = train(best.replace("training.updates=1"), tmp_path / "run", progress=False)
     assert run.recipe.tuning == best.tuning
     assert json.loads(run.files.tuning.read_text()) == tuning
-    page = write_report([run.folder], tmp_path / "report.html").read_text()
-    assert f"4 trials, {updates} updates" in page
+    for folder in (run.folder, whole / f"trial-{winner}-seed-0"):
+        page = write_report([folder], tmp_path / "report.html").read_text()
+        assert f"4 trials, {updates} updates" in page
+        assert f"4 trials, {updates} updates" in brief(folder)
+    other = whole / f"trial-{(winner + 1) % 4}-seed-0"
+    assert "4 trials" not in write_report([other], tmp_path / "report.html").read_text()
     again = best.tuning.followed_by(replace(best.tuning, trials=2, metric="success"))
     assert (again.trials, again.updates, again.metric) == (6, 2 * updates, "success")
+
+
+@pytest.mark.parametrize("text", ['{"trials": "<b>"}', "[" * 200, "null"])
+def test_a_report_leaves_a_damaged_cost_of_the_search_out(whole, tmp_path, text):
+    shutil.copytree(whole / "trial-0-seed-0", tmp_path / "run")
+    (tmp_path / "run" / "tuning.json").write_text(text)
+    page = write_report([tmp_path / "run"], tmp_path / "report.html").read_text()
+    assert "tuning.json" in page
+    assert "It is left out" in page
+    assert "4 trials" not in page
 
 
 SUITE = """
@@ -135,13 +150,19 @@ def copy_of(whole, folder, lines, keep=()):
     return folder
 
 
-@pytest.mark.parametrize("moments", [[("after_result", 2), ("in_extension", 3)]])
+@pytest.mark.parametrize(
+    "moments",
+    [
+        [("in_extension", 1)],  # between the rungs
+        pytest.param([("after_result", 2), ("in_extension", 3)], marks=pytest.mark.slow),
+    ],
+)
 def test_a_killed_search_goes_on_with_the_same_trials_and_the_same_winner(whole, tmp_path, moments):
     out, file = tmp_path / "out", whole.parent / "small.yaml"
     words = ["search", str(file), *WORDS, "--out", str(out)]
     for point, count in moments:
         assert killed.loquent(*words, point=point, count=count) == -9
-    assert killed.loquent("resume", str(out)) == 0  # the last run is extended
+    assert cli.main(words) == 0
     assert timeless(out) == timeless(whole)
     for run in sorted(path.name for path in whole.glob("trial-*")):
         assert results(out / run) == results(whole / run)
@@ -195,6 +216,15 @@ def test_another_search_in_the_folder_is_refused(whole, capsys):
     assert "is not empty and holds no search" in capsys.readouterr().err
 
 
+def test_a_split_that_a_search_reads_is_not_said_to_have_no_effect(whole, capsys):
+    words = [*WORDS, "training.evaluate_every=0", "training.evaluate_episodes=5", "training.evaluate_split=a"]
+    assert cli.main(["search", str(whole.parent / "small.yaml"), *words, "--keep", "0"]) == 2
+    printed = capsys.readouterr().err
+    assert "--keep must be above 0" in printed
+    assert "training.evaluate_episodes = 5 has no effect" in printed, "other remarks stay"
+    assert "evaluate_split" not in printed
+
+
 @pytest.mark.parametrize(
     ("line", "changed", "says"),
     [
@@ -206,6 +236,12 @@ def test_another_search_in_the_folder_is_refused(whole, capsys):
         (4, '{"event": "result", "trial": 0, "rung": 0, "value": "high"}', r"search\.jsonl:5: .*value"),
         (2, '{"event": "pickle"}', r"search\.jsonl:3: .*neither a proposal nor a result"),
         (2, "[" * 200, r"search\.jsonl:3"),
+        (
+            6,
+            '{"event": "proposal", "trial": 4, "settings": {"algorithm.network": "code:net"}}',
+            "it has a trial 4, and the trials of the search are 0 to 3",
+        ),
+        (6, '{"event": "result", "trial": -1, "rung": 0, "value": 9.0}', "it has a trial -1"),
     ],
 )
 def test_a_changed_line_is_named(whole, tmp_path, line, changed, says):
@@ -225,18 +261,45 @@ def test_a_changed_recipe_is_named(whole, tmp_path):
         resume_search(folder, allow_imports=True)
 
 
-def test_code_in_the_files_of_somebody_elses_search_is_refused(whole, tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def ran(tmp_path, monkeypatch):
+    """A file that exists as soon as the module named_by_a_search is imported."""
+    mark, code = tmp_path / "ran", tmp_path / "code"
+    code.mkdir()
+    (code / "named_by_a_search.py").write_text(f"open({str(mark)!r}, 'w').close()")
+    monkeypatch.syspath_prepend(code)
+    yield mark
+    sys.modules.pop("named_by_a_search", None)
+
+
+def test_code_in_the_files_of_somebody_elses_search_is_refused(whole, tmp_path, monkeypatch, capsys, ran):
     folder = copy_of(whole, tmp_path / "theirs", 0)
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "named_by_a_search.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
-    monkeypatch.syspath_prepend(tmp_path / "code")
     monkeypatch.chdir(whole)
     own = json.loads((folder / "search.json").read_text())
     own["space"] = ["algorithm.network=vector,named_by_a_search:net", "algorithm.epochs=1:4"]
     (folder / "search.json").write_text(json.dumps(own))
     assert cli.main(["resume", str(folder)]) == 2
     assert "NotTrusted" in capsys.readouterr().err
-    assert not (tmp_path / "ran").exists()
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("section", ["task", "algorithm"])
+def test_a_search_imports_no_code_of_a_folder_that_was_there(
+    whole, tmp_path, monkeypatch, capsys, ran, section
+):
+    folder = copy_of(whole, tmp_path / "theirs", 0)
+    monkeypatch.chdir(whole)
+    text = (folder / "recipe.yaml").read_text()
+    kind = yaml.safe_load(text)[section]["kind"]
+    changed = text.replace(f"kind: {kind}", "kind: named_by_a_search:T")
+    assert changed != text
+    (folder / "recipe.yaml").write_text(changed)
+    words = ["search", str(whole.parent / "small.yaml"), *WORDS, "--out", str(folder)]
+    assert cli.main(words) == 2
+    assert "NotTrusted" in capsys.readouterr().err
+    assert not ran.exists()
+    assert cli.main([*words, "--allow-imports"]) == 2
+    assert ran.exists(), "the caller allowed it"
 
 
 def test_a_trial_that_fails_is_noted_and_ends_nothing(tmp_path, monkeypatch):

@@ -151,6 +151,7 @@ def test_equal_values_go_on_in_the_order_of_the_trials_and_failed_ones_never():
     assert halving.ranking(values, False) == [4, 0, 1, 3]
     assert halving.survivors(values, 0.5, True) == [0, 1, 3]  # 3 of 5: half of 5, rounded up
     assert halving.survivors(values, 0.01, False) == [4]
+    assert halving.survivors(dict.fromkeys(range(100), 0.0), 0.07, True) == [*range(7)], "0.07 * 100 > 7"
     assert halving.survivors({0: None, 1: None, 2: 0.1}, 1.0, True) == [2]
     assert halving.survivors({0: None}, 1.0, True) == []
     assert halving.best([values, {1: 0.2, 3: 0.2}], True) == 1

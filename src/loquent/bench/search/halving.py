@@ -39,7 +39,8 @@ def survivors(values: Mapping[int, float | None], keep: float, higher: bool) -> 
 
     A trial that failed has no value and never goes on.
     """
-    return sorted(ranking(values, higher)[: max(1, math.ceil(keep * len(values)))])
+    share = math.ceil(round(keep * len(values), 9))  # 0.07 * 100 is a little more than 7
+    return sorted(ranking(values, higher)[: max(1, share)])
 
 
 def best(rungs: Sequence[Mapping[int, float | None]], higher: bool) -> int | None:

@@ -134,6 +134,11 @@ class Journal:
         return {result.trial: result.value for result in results if result.rung == number}
 
     @property
+    def trials(self) -> set[int]:
+        """All trials that a line is about."""
+        return {*self.proposals, *(trial for trial, _ in self.results)}
+
+    @property
     def seconds(self) -> float:
         """The time of all trials."""
         return round(sum(result.seconds for result in self.results.values()), 1)

@@ -11,9 +11,9 @@ from loquent.bench.search import halving
 from loquent.bench.search.journal import Journal, Plan
 from loquent.bench.search.space import Dimension
 from loquent.core.values import plain
+from loquent.files.run_folder import Tuning
 from loquent.statistics.tables import ARROWS, Table
 from loquent.training.recipes import Recipe
-from loquent.training.recipes.sections import Tuning
 
 
 @dataclass(frozen=True)

@@ -27,29 +27,37 @@ from loquent.core.settings import Remark
 from loquent.core.values import freeze
 from loquent.errors import BadCheckpoint, BadSetting, NotTrusted
 from loquent.files import atomic, trust
-from loquent.files.run_folder import RunFolder
+from loquent.files.run_folder import RunFolder, Tuning
 from loquent.training import recipes
 from loquent.training.recipes import Recipe
-from loquent.training.recipes.sections import Tuning
 
 BEST, PAGE = "best.yaml", "search.html"
 Say = Callable[[str], None]
 
 
 def search(
-    recipe: Recipe, plan: Plan, out: str | Path, *, processes: int | None = None, say: Say = print
+    recipe: Recipe,
+    plan: Plan,
+    out: str | Path,
+    *,
+    processes: int | None = None,
+    allow_imports: bool = False,
+    say: Say = print,
 ) -> Results:
     """Search settings of a recipe into the folder `out`; a search that was stopped there goes on.
 
     Args:
         processes: the runs made at once; by default as many as cores and memory allow (`crew.cores`).
+        allow_imports: as in `resume_search`, for a search that was stopped; the code of a new one is yours.
         say: called with each line of progress.
 
     Raises:
         BadCheckpoint: the folder has another search, or something else.
+        NotTrusted: the files of a stopped search name code and are not trusted.
     """
     folder = Path(out)
-    if (folder / PLAN).is_file():
+    begun = (folder / PLAN).is_file()
+    if begun:
         check_same(folder, plan)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadCheckpoint(f"{folder} is not empty and holds no search; name a new folder")
@@ -59,7 +67,7 @@ def search(
         trust.sign(folder / RECIPE)
         atomic.write_json(folder / PLAN, asdict(plan))
         trust.sign(folder / PLAN)
-    return resume_search(folder, processes=processes, allow_imports=True, say=say)  # the caller's own
+    return resume_search(folder, processes=processes, allow_imports=allow_imports or not begun, say=say)
 
 
 def resume_search(
@@ -73,6 +81,7 @@ def resume_search(
 
     Raises:
         BadCheckpoint: the files of the search were changed.
+        NotTrusted: they name code and are not trusted.
     """
     files = RunFolder(folder)
     with files.alone():
@@ -88,6 +97,11 @@ class _Search:
         self.space = restore(self.plan.space, self.plan.whole)
         self.key = Key(self.plan.seed, ("search",))
         self.journal = Journal(folder)
+        if odd := self.journal.trials - set(range(self.plan.trials)):  # nothing would compare their settings
+            raise BadCheckpoint(
+                f"{self.journal.path}: it has a trial {min(odd)}, and the trials of the search are 0 to "
+                f"{self.plan.trials - 1}; remove its lines, or search in another folder"
+            )
         imports: recipes.Imports = "all" if allow_imports else "trusted"
         with warnings.catch_warnings():  # they were shown when the search began
             warnings.simplefilter("ignore", Remark)
@@ -192,6 +206,6 @@ class _Search:
             atomic.write_text(self.folder / BEST, replace(best, tuning=total).yaml())
             trust.sign(self.folder / BEST)
             for job in self._jobs(results.best, results.last_rung(results.best)):
-                RunFolder(job.folder).write_tuning(asdict(total))
+                RunFolder(job.folder).write_tuning(total)
         atomic.write_text(self.folder / PAGE, page.html(results))
         return results

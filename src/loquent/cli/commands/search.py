@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loquent.cli.commands.train import resumable
 from loquent.cli.grammar.options import REQUIRED, Importing, Overriding, Seeded, argument, option
+from loquent.core.settings import Remark
 
 if TYPE_CHECKING:
     from loquent.bench.search.results import Results
@@ -62,12 +64,14 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.training import recipes
 
     common = split(options.overrides)[1]
-    recipe = recipes.load(
-        options.recipe,
-        common,
-        profile=options.profile,
-        imports="all" if options.allow_imports else "trusted",
-    )
+    with warnings.catch_warnings():  # each trial ends with an evaluation on this split
+        warnings.filterwarnings("ignore", r".*training\.evaluate_split = .* has no effect", Remark)
+        recipe = recipes.load(
+            options.recipe,
+            common,
+            profile=options.profile,
+            imports="all" if options.allow_imports else "trusted",
+        )
     planned = plan(
         recipe,
         [text for text in options.overrides if text not in common],
@@ -81,7 +85,15 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     )
     out = Path(options.out or f"runs/search-{recipe.name}")
     with resumable(out):
-        return report_search(search(recipe, planned, out, processes=options.processes, say=to_stderr))
+        results = search(
+            recipe,
+            planned,
+            out,
+            processes=options.processes,
+            allow_imports=options.allow_imports,
+            say=to_stderr,
+        )
+        return report_search(results)
 
 
 def to_stderr(line: str) -> None:

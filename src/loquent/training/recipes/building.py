@@ -16,10 +16,11 @@ from loquent.core.catalogue import DEFAULT_TASK
 from loquent.core.options import COMMAND_LINE, Node, fill, unknown
 from loquent.core.settings import Remark
 from loquent.errors import BadSetting, NotImported, UnknownName
+from loquent.files.run_folder import Tuning
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import effects, foreign_names, kinds, scores
 from loquent.training.recipes.overrides import PROFILE, rank
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings, Tuning
+from loquent.training.recipes.sections import ModelSettings, TrainingSettings
 
 SECTIONS = ("task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training")
 # settings of a new model, without effect on an existing one

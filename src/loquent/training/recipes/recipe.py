@@ -11,10 +11,11 @@ from loquent.core import registry
 from loquent.core.options import dump, parse, without_transport
 from loquent.core.settings import Remark, noting_remarks
 from loquent.core.values import Record, digest, plain
+from loquent.files.run_folder import Tuning
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import building, kinds
 from loquent.training.recipes.overrides import Override, override
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings, Tuning
+from loquent.training.recipes.sections import ModelSettings, TrainingSettings
 
 
 @dataclass(frozen=True, kw_only=True)

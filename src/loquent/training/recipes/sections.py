@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record
@@ -92,36 +92,6 @@ class ModelSettings:
                 f"ModelSettings.width = {self.width} must be a multiple of heads = {self.heads}; change "
                 "one of them"
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tuning:
-    """The section `tuning:`: what the search for a recipe's settings cost; it changes no result of a run.
-
-    `loquent search` writes it into the recipe of its best trial, so that tables can say how much tuning a
-    method got.
-    """
-
-    trials: int = setting(why="the trials of the search", low=1)
-    updates: int = setting(why="the updates of all its runs", low=0)
-    episodes: int = setting(why="the episodes of all its runs", low=0)
-    seconds: float = setting(why="the time of all its runs", low=0.0)
-    metric: str = setting(why="the value that chose the best trial")
-    split: str = setting(why="the split on which it was measured")
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-    def followed_by(self, later: Tuning) -> Tuning:
-        """Both searches together, with the metric and the split of the later one."""
-        sums = {name: getattr(self, name) + getattr(later, name) for name in SUMS}
-        return replace(later, **sums)
-
-    def __str__(self) -> str:
-        return f"{self.trials:,} trials, {self.updates:,} updates"
-
-
-SUMS = ("trials", "updates", "episodes", "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
