@@ -109,8 +109,9 @@ class RateSettings(AlgorithmConfig):
             )
         if self._spans_run and not self.total_steps and not self.steps_of_update(1):
             raise BadSetting(
-                f"Config.total_steps = 0 with {self._schedule}; the number of turns decides how "
-                "many gradient steps an update has, so set total_steps to those of the run"
+                f"Config.total_steps = 0 with {self._schedule}: the gradient steps of an update are known "
+                "only then, as its episodes decide how many turns, pairs or answers are learned; set "
+                "total_steps to the gradient steps of the run"
             )
 
     @property
