@@ -101,6 +101,8 @@ def test_a_global_baseline_needs_no_second_answer_and_no_group():
         GRPO.Config(engine_weight_min=2.0, engine_weight_max=1.0)
     with pytest.raises(BadSetting, match="cap must be at least 1"):
         GRPO.Config(cap=0.5)
+    with pytest.raises(BadSetting, match=r"cap = none with surrogate = 'cispo'.*; set cap, such as to 5,"):
+        GRPO.Config(surrogate="cispo")
 
 
 @pytest.mark.parametrize("length", ["token", "answer", "constant"])
