@@ -64,6 +64,13 @@ def test_sums_to_the_end_of_an_episode_by_hand():
     assert comparison.to_go(values, episode).tolist() == [21.0, 10.0, 20.0, 8.0, 16.0]
 
 
+def test_every_preset_of_a_paper_states_its_kl():
+    presets = GRPO.Config.presets
+    assert all({"kl", "beta"} <= preset.keys() for preset in presets.values())
+    plus = presets["reinforce_plus_plus"]
+    assert (plus["kl"], plus["beta"]) == ("to_go", 0.001)  # RLinf 0.2: eq. 8, and reinpp_kl_beta
+
+
 @pytest.mark.parametrize("baseline", ["global", "group"])
 def test_advantages_of_reinforce_plus_plus_by_hand(baseline):
     model = actor(critic="none", dtype=torch.float64)
