@@ -60,6 +60,30 @@ def of_chai():
     return algorithm.update(model, algorithm.prepare(fork.recorded(model).take([0, 11])))
 
 
+def overlong(folder, rank):
+    """Updates of GRPO, of which the first leaves the second process without an answer. What is logged."""
+    (folder / f"{rank}.json").write_text(json.dumps(of_overlong()))
+
+
+def of_overlong():
+    from dataclasses import replace
+
+    import torch
+
+    from helpers.algorithms import letters
+    from loquent.algorithms.policy_gradient.grpo import GRPO
+
+    logs = []
+    for drop in (True, False):
+        model = letters.actor(critic="none", dtype=torch.float64)
+        algorithm = GRPO(GRPO.Config(drop_overlong=drop, epochs=2, learning_rate=1e-3), model)
+        batch = algorithm.prepare(letters.scored(algorithm, model))
+        row = torch.arange(len(batch))
+        old = batch.drawn_logprob + 0.01 * row[:, None]  # the last row has the largest error of a ratio
+        logs.append(algorithm.update(model, replace(batch, overlong=row % 2 == 1, drawn_logprob=old)))
+    return logs
+
+
 def masks(folder, rank, names):
     """An update of some learners with dropout; a part of the first mask that each of them draws."""
     from helpers.algorithms import fork

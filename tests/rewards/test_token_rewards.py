@@ -39,19 +39,21 @@ def test_overlong_answers_by_hand():
     for length, penalty in penalties.items():
         found = scores(range(length), of="overlong_penalty", longest=10, margin=4)
         assert found == (*[0.0] * (length - 1), penalty)
-    assert scores(range(11), of="overlong_penalty", longest=11) == (0.0,) * 11
-    assert scores([], of="overlong_penalty", longest=10) == ()
+    assert scores([], of="overlong_penalty", longest=10, margin=4) == ()
     with pytest.raises(BadSetting, match=r"margin = 11 is above longest = 10; .* at most longest"):
         build({"mine": {"of": "overlong_penalty", "longest": 10, "margin": 11}}, Context())
-    with pytest.raises(BadSetting, match="longest"):
-        build({"mine": {"of": "overlong_penalty"}}, Context())
+    for options, missing in (({"margin": 4}, "longest"), ({"longest": 10}, "margin")):
+        with pytest.raises(BadSetting, match=missing):
+            build({"mine": {"of": "overlong_penalty", **options}}, Context())
+    with pytest.raises(BadSetting, match="margin must be at least 1, got 0"):  # an answer never has more
+        build({"mine": {"of": "overlong_penalty", "longest": 10, "margin": 0}}, Context())
 
 
 def test_overlong_answers_are_punished_as_by_trl():
     pytest.importorskip("trl", reason="TRL is not installed")
     from trl.rewards import get_soft_overlong_punishment
 
-    for longest, margin in ((10, 4), (10, 10), (7, 0)):
+    for longest, margin in ((10, 4), (10, 10), (7, 1)):
         theirs = get_soft_overlong_punishment(longest, margin)
         for length in range(1, 15):
             ours = scores(range(length), of="overlong_penalty", longest=longest, margin=margin)

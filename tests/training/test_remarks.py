@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 
+from loquent.algorithms.policy_gradient.grpo import GRPO
 from loquent.core.settings import Remark, noting_remarks
 from loquent.errors import BadSetting
 from loquent.files import run_remarks
@@ -47,6 +48,28 @@ IN_VAIN = [
     ("evaluation={method: greedy, temperature: 0.5}", "ppo", "evaluation.temperature = 0.5 has no effect"),
     ("decoding.beams=9", "ppo", "decoding.beams = 9 has no effect: it serves beam search only"),
     ("training.patience=3", "ppo", "training.patience = 3 has no effect: training.stop_metric is empty"),
+    *(
+        (f"algorithm={{kind: grpo, {settings}}}", "grpo", f"algorithm.{text}")
+        for settings, text in (
+            ("surrogate: sapo, cap: 4.0", "cap = 4.0 has no effect: it serves surrogate = 'clip' or 'cispo'"),
+            (
+                "surrogate: sapo, clip_high: 0.3",
+                "clip_high = 0.3 has no effect: it serves surrogate = 'clip', and",
+            ),
+            ("preset: cispo, clip: 0.3", "clip = 0.3 has no effect: it serves surrogate = 'clip', and it is"),
+            ("sapo_positive: 2.0", "sapo_positive = 2.0 has no effect: it serves surrogate = 'sapo', and it"),
+            ("preset: dapo, sapo_negative: 2.0", "sapo_negative = 2.0 has no effect: it serves surrogate = "),
+            (
+                "kl: reward, kl_correction: false",
+                "kl_correction = False has no effect: it serves kl = 'loss'",
+            ),
+            (
+                "engine_weight: token_mask",
+                "engine_weight = 'token_mask' has no effect: decoding.engine = 'ours'",
+            ),
+            ("engine_weight_max: 2.0", "engine_weight_max = 2.0 has no effect: engine_weight = 'none'"),
+        )
+    ),
 ]
 
 
@@ -60,6 +83,16 @@ def test_a_setting_in_vain_is_named(setting, kind, text):
 def recipes_with_shown(setting, kind):
     with pytest.warns(Remark):
         return recipe(setting, kind=kind)
+
+
+def test_a_preset_and_what_another_engine_needs_give_no_remark():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Remark)
+        for name in GRPO.Config.presets:
+            recipe(f"algorithm={{kind: grpo, preset: {name}}}", kind="grpo")
+        weighs = "algorithm={kind: grpo, engine_weight: token_mask, engine_weight_max: 2.0}"
+        recipe(weighs, "decoding.engine=somewhere:Engine", kind="grpo")
+        recipes.load("reviews_grpo", ["algorithm=grpo"])
 
 
 def test_a_low_learning_rate_with_adapters_is_named():

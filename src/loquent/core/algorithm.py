@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -43,12 +43,20 @@ class AlgorithmConfig:
         """Whether an answer counts without others to its row, even if the class has `least_answers`."""
         return False
 
+    def without_effect(self, own_engine: bool) -> Iterable[tuple[str, str, str]]:
+        """The settings without effect beside the others: name, reason, and the setting that decides it.
+
+        Args:
+            own_engine: whether our own engine draws.
+        """
+        return ()
+
     def for_run(self, updates: int, episodes: int) -> Self:
         """The settings of a run of so many updates, each of so many episodes; a schedule may need both."""
         return self
 
     def idle(self, updates: int, episodes: int) -> str:
-        """Why the learning rate is 0 before the last update of a run, as a sentence; "" if it is not."""
+        """Why a learning rate is 0 before the last update of a run, as a sentence; "" if none is."""
         return ""
 
     def spread_over_run(self) -> str:
@@ -109,8 +117,9 @@ class RateSettings(AlgorithmConfig):
             )
         if self._spans_run and not self.total_steps and not self.steps_of_update(1):
             raise BadSetting(
-                f"Config.total_steps = 0 with {self._schedule}; the number of turns decides how "
-                "many gradient steps an update has, so set total_steps to those of the run"
+                f"Config.total_steps = 0 with {self._schedule}: the gradient steps of an update are known "
+                "only then, as its episodes decide how many turns, pairs or answers are learned; set "
+                "total_steps to the gradient steps of the run"
             )
 
     @property
@@ -144,17 +153,38 @@ class RateSettings(AlgorithmConfig):
         return replace(self, total_steps=max(updates * self.steps_of_update(episodes), least))
 
     def idle(self, updates: int, episodes: int) -> str:
-        """Why the learning rate is 0 before the last update, as a sentence; "" if it is not, or unknown."""
-        each = self.steps_of_update(episodes)
+        """Why a learning rate is 0 before the last update, as a sentence; "" if none is, or unknown."""
+        each, reasons = self.steps_of_update(episodes), []
+        learning = [name for name, rate in self.own_rates.items() if rate.learning_rate]
         if updates and not self.learning_rate:
-            others = f" but those of the {' and the '.join(self.own_rates)}" if self.own_rates else ""
-            return f"learning_rate = 0: no update changes a weight{others}"
-        if self.schedule == "constant" or self.floor or not 0 < self.total_steps <= (updates - 1) * each:
+            others = f" but those of the {' and the '.join(learning)}" if learning else ""
+            reasons.append(f"learning_rate = 0: no update changes a weight{others}")
+        elif updates:
+            reasons += [
+                f"{name}_learning_rate = 0: no update changes the {name}"
+                for name in self.own_rates
+                if name not in learning
+            ]
+        if not self.floor and 0 < self.total_steps <= (updates - 1) * each:
+            reasons += [self._decay(updates, each)]
+        return "; ".join(filter(None, reasons))
+
+    def _decay(self, updates: int, each: int) -> str:
+        """What ends a schedule before the last update, as a sentence; "" if no learning rate decays.
+
+        Args:
+            each: the gradient steps of an update.
+        """
+        rates = {"": self, **self.own_rates}
+        decays = [name for name, rate in rates.items() if rate.schedule != "constant" and rate.learning_rate]
+        if not decays:
             return ""
+        prefix, whose = (f"{decays[0]}_", f" of the {decays[0]}") if decays[0] else ("", "")
         return (
-            f"schedule = {self.schedule!r} with total_steps = {self.total_steps} and floor = 0: the learning "
-            f"rate is 0 after update {math.ceil(self.total_steps / each)} of {updates}, as an update has "
-            f"{each} gradient steps; set total_steps to 0 for the whole run, or floor above 0"
+            f"{prefix}schedule = {rates[decays[0]].schedule!r} with total_steps = {self.total_steps} and "
+            f"floor = 0: the learning rate{whose} is 0 after update {math.ceil(self.total_steps / each)} of "
+            f"{updates}, as an update has {each} gradient steps; set total_steps to 0 for the whole run, or "
+            "floor above 0"
         )
 
     def spread_over_run(self) -> str:

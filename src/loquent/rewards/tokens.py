@@ -47,7 +47,9 @@ class OverlongOptions:
 
     longest: int = setting(why="L_max: the tokens of an answer, its end marker included", low=1)
     margin: int = setting(
-        0, "L_cache: over so many tokens before `longest` the penalty falls to -1", source="TRL", low=0
+        why="L_cache: over so many tokens before `longest` the penalty falls to -1",
+        source="2503.14476 eq. 13",
+        low=1,
     )
 
     def __post_init__(self) -> None:
@@ -103,7 +105,7 @@ def overlong_penalty(context: Context, options: OverlongOptions) -> TokenFunctio
     """From 0 to -1 over the last `margin` tokens before `longest`, and -1 beyond: DAPO's soft punishment.
 
     Raises:
-        BadSetting: `longest` is missing, or `margin` is above it.
+        BadSetting: `longest` or `margin` is missing, or `margin` is above `longest`.
     """
     return TokenFunction(Overlong(options.longest, options.margin))
 

@@ -37,6 +37,16 @@ def letters(**more):
     return actor(critic="none", reference="none", **more)
 
 
+def test_a_schedule_needs_its_end_as_returns_decide_what_is_learned():
+    for settings in ({"schedule": "linear"}, {"warmup": 0.1}, {"schedule": "cosine", "keep": None}):
+        with pytest.raises(BadSetting, match=r"decide how many .* answers are learned; set total_steps"):
+            Config(**settings, threshold=0.5)
+        assert Config(**settings, total_steps=9).for_run(updates=6, episodes=20).total_steps == 9
+    assert Config().steps_of_update(20) == 0
+    everything = Config(keep=None, schedule="linear", minibatch=8)
+    assert everything.for_run(updates=6, episodes=20).total_steps == 18
+
+
 @pytest.mark.parametrize(
     ("settings", "kept"),
     [

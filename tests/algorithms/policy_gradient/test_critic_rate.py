@@ -148,6 +148,27 @@ def test_a_policy_that_stays_is_not_a_run_in_vain():
     assert own.idle(4, 16) == "learning_rate = 0: no update changes a weight but those of the critic"
 
 
+def test_a_critic_that_stops_before_the_end_is_named():
+    shape = {"minibatch": 8, "epochs": 1}  # two gradient steps in each of four updates
+    stays = ppo.Config(critic_learning_rate=0.0, **shape).idle(4, 16)
+    assert stays == "critic_learning_rate = 0: no update changes the critic"
+    early = ppo.Config(critic_schedule="linear", total_steps=5, **shape)
+    assert early.idle(4, 16).startswith(
+        "critic_schedule = 'linear' with total_steps = 5 and floor = 0: the learning rate of the critic is 0 "
+        "after update 3 of 4"
+    )
+    assert dataclasses.replace(early, total_steps=7).idle(4, 16) == ""
+    assert dataclasses.replace(early, floor=0.1).idle(4, 16) == ""
+    both = dataclasses.replace(early, critic_schedule="same", schedule="cosine", critic_learning_rate=1e-3)
+    assert both.idle(4, 16).startswith("schedule = 'cosine' with total_steps = 5 and floor = 0: the learning")
+    alone = dataclasses.replace(both, critic_schedule="constant", critic_learning_rate=0.0).idle(4, 16)
+    assert alone.startswith(f"{stays}; schedule = 'cosine'")
+    rests = ppo.Config(learning_rate=0.0, critic_schedule="linear", total_steps=5, **shape)
+    assert rests.idle(4, 16) == "learning_rate = 0: no update changes a weight"
+    moves = dataclasses.replace(rests, critic_learning_rate=1e-3).idle(4, 16)
+    assert "but those of the critic; critic_schedule = 'linear' with total_steps = 5" in moves
+
+
 @pytest.mark.parametrize(
     ("recipe", "says"),
     [

@@ -64,6 +64,13 @@ def test_sums_to_the_end_of_an_episode_by_hand():
     assert comparison.to_go(values, episode).tolist() == [21.0, 10.0, 20.0, 8.0, 16.0]
 
 
+def test_every_preset_of_a_paper_states_its_kl():
+    presets = GRPO.Config.presets
+    assert all({"kl", "beta"} <= preset.keys() for preset in presets.values())
+    plus = presets["reinforce_plus_plus"]
+    assert (plus["kl"], plus["beta"]) == ("to_go", 0.001)  # RLinf 0.2: eq. 8, and reinpp_kl_beta
+
+
 @pytest.mark.parametrize("baseline", ["global", "group"])
 def test_advantages_of_reinforce_plus_plus_by_hand(baseline):
     model = actor(critic="none", dtype=torch.float64)
@@ -101,6 +108,8 @@ def test_a_global_baseline_needs_no_second_answer_and_no_group():
         GRPO.Config(engine_weight_min=2.0, engine_weight_max=1.0)
     with pytest.raises(BadSetting, match="cap must be at least 1"):
         GRPO.Config(cap=0.5)
+    with pytest.raises(BadSetting, match=r"cap = none with surrogate = 'cispo'.*; set cap, such as to 5,"):
+        GRPO.Config(surrogate="cispo")
 
 
 @pytest.mark.parametrize("length", ["token", "answer", "constant"])

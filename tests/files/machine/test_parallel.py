@@ -74,6 +74,16 @@ def test_a_process_without_anything_to_count_under_a_name_counts_nothing(tmp_pat
     assert one == pytest.approx(alone, rel=1e-4)
 
 
+def test_a_process_whose_answers_are_all_left_out_logs_what_the_others_log(tmp_path):
+    assert together.run(together.overlong, 2, tmp_path) == [0, 0]
+    one, two = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert one == two
+    alone = together.of_overlong()
+    assert all({"kl/loss", "policy/ratio_error"} <= logs.keys() for logs in alone)
+    for ours, theirs in zip(one, alone, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-9)
+
+
 @pytest.mark.parametrize(("device", "expected"), [("cpu", "gloo"), ("cuda", "nccl"), ("cuda:1", "gloo")])
 def test_the_backend_is_that_of_the_model_s_device(device, expected, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)

@@ -80,6 +80,7 @@ def refusal(*overrides, name="reviews_grpo"):
         ("reviews_grpo", "training.max_completion_length=64", "decoding.max_new_tokens"),
         ("reviews_grpo", "algorithm.epsilon=0.2", "algorithm.clip"),
         ("reviews_grpo", "algorithm.delta=4", "algorithm.cap"),
+        ("reviews_grpo", "algorithm.epsilon_high=5", "algorithm.clip_high or algorithm.cap"),
         ("reviews_grpo", "algorithm.loss_type=cispo", "algorithm.length or algorithm.surrogate"),
         ("reviews_grpo", "mask_truncated_completions=true", "algorithm.drop_overlong"),
         ("reviews_grpo", "algorithm.entropy_coef=0.1", "algorithm.entropy_coefficient"),

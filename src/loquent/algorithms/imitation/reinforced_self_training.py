@@ -51,6 +51,11 @@ class Config(supervised.Config):
         None, "least return of an answer to learn from; none: any", source="2308.08998 sec. 3, τ"
     )
 
+    def steps_of_update(self, episodes: int) -> int:
+        """0 if answers are left out, as the rows and their returns decide how many are learned."""
+        keeps_all = self.keep is None and self.threshold is None
+        return super().steps_of_update(episodes) if keeps_all else 0
+
 
 class BestOfN(Supervised):
     """Cross-entropy on the best answers that the policy itself gives to each row."""

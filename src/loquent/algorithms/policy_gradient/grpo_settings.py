@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +12,16 @@ from loquent.algorithms.shared.surrogates import SURROGATES
 from loquent.core.settings import setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
+from loquent.models.decoding_settings import OURS
+
+SERVES: Mapping[str, tuple[str, ...]] = {
+    "clip": ("clip",),
+    "clip_high": ("clip",),
+    "cap": ("clip", "cispo"),
+    "sapo_positive": ("sapo",),
+    "sapo_negative": ("sapo",),
+}
+"""The surrogates that a setting serves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +53,7 @@ class Config(ComparedConfig):
     cap: float | None = setting(
         None,
         "the greatest ratio that counts, where an advantage is negative (two-sided clip), or as CISPO's "
-        "weight; none: any",
+        "weight, which needs it; none: any",
         source="2505.07291: 4; CISPO: 2510.13786 and TRL: 5",
         low=1.0,
     )
@@ -121,12 +131,35 @@ class Config(ComparedConfig):
                 f"Config.engine_weight_min = {low:g} is above engine_weight_max = {high:g}; set it to at "
                 "most that"
             )
+        if self.surrogate == "cispo" and self.cap is None:
+            preset = self.presets["cispo"]["cap"]
+            raise BadSetting(
+                "Config.cap = none with surrogate = 'cispo': the weight of a token would have no bound; set "
+                f"cap, such as to {preset:g}, its value in the preset 'cispo'"
+            )
         if self.baseline == "global" and self.deviation == "group":
             raise BadSetting(
                 "Config.deviation = 'group' with baseline = 'global': a row with equal returns has the "
                 "deviation 0, and its advantages would have no bound; set deviation to 'tokens', 'batch' "
                 "or 'none'"
             )
+
+    def without_effect(self, own_engine: bool) -> Iterator[tuple[str, str, str]]:
+        """The settings of other surrogates, of a KL elsewhere, and of weights that are always 1."""
+        for name, surrogates in SERVES.items():
+            if self.surrogate not in surrogates:
+                served = " or ".join(map(repr, surrogates))
+                reason = f"it serves surrogate = {served}, and it is {self.surrogate!r}"
+                read = self.surrogate == "sapo" and name != "cap"  # of what SAPO calls outside
+                yield name, reason + " (policy/clip_fraction alone reads it)" * read, "surrogate"
+        if self.kl != "loss":
+            yield "kl_correction", f"it serves kl = 'loss', and it is {self.kl!r}", "kl"
+        bounds = ("engine_weight_max", "engine_weight_min")
+        if self.engine_weight == "none":
+            yield from ((name, "engine_weight = 'none'", "engine_weight") for name in bounds)
+        elif own_engine:
+            reason = f"decoding.engine = {OURS!r}, and what our own engine draws has weight 1"
+            yield from ((name, reason, "") for name in ("engine_weight", *bounds))
 
     @property
     def alone(self) -> bool:

@@ -181,7 +181,9 @@ class OnPolicy(Stepping, BatchAlgorithm):
             return Loss(logged.pop("total").sum(), logged)
 
         def veto(logged: Logged) -> bool:
-            diverged: Any = sum(part["policy/kl_old"].sum() / tokens for part in logged)
+            diverged = torch.zeros((), dtype=torch.float64, device=model.device)  # without a pass too
+            for part in logged:
+                diverged += part["policy/kl_old"].double().sum() / tokens
             return not self.accepts(parallel.sum_all(diverged))
 
         return self.gradient.learn(

@@ -129,8 +129,6 @@ class PreferenceLearner(Stepping, BatchAlgorithm):
         """All epochs over one prepared batch; returns means over the whole update, weighted by units."""
         model.eval()  # no dropout, so that an unchanged policy equals its reference
         units, means, before = self.units(batch), Means(), self.gradient.steps
-        nothing = torch.empty(0, dtype=torch.float64, device=model.device)
-        means.add(**dict.fromkeys(self.per_step, nothing))  # the names, for a process that gets no unit
         answers = self.config.minibatch or units.members.numel()
         size = max(1, answers // units.members.shape[1])
         for epoch in range(self.config.epochs if len(units) else 0):

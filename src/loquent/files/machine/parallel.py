@@ -76,11 +76,27 @@ def from_first(number: int) -> int:
 
 def sum_all(numbers: Tensor) -> Tensor:
     """The sums of the numbers over all processes."""
+    return _reduce(numbers, "SUM")
+
+
+def greatest_of_all(numbers: Tensor) -> Tensor:
+    """The greatest of each number over all processes."""
+    return _reduce(numbers, "MAX")
+
+
+def all_names(names: Iterable[str]) -> list[str]:
+    """The names that any process has, sorted: the same list in every process.
+
+    A name has no line break.
+    """
     if size() == 1:
-        return numbers
-    total = _on_device(numbers.clone())
-    group.all_reduce(total)
-    return total.to(numbers.device)
+        return sorted(names)
+    own = torch.tensor(list("\n".join(["", *names]).encode()), dtype=torch.int32)
+    length = int(greatest_of_all(torch.tensor(len(own))))
+    table = torch.zeros(size(), length, dtype=torch.int32)
+    table[rank(), : len(own)] = own
+    lines = sum_all(table).to(torch.uint8).numpy().tobytes().decode().replace("\0", "").split("\n")
+    return sorted({*lines} - {""})
 
 
 def add_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
@@ -97,6 +113,14 @@ def add_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
         parameter.grad.copy_(sum_all(parameter.grad))
+
+
+def _reduce(numbers: Tensor, operation: str) -> Tensor:
+    if size() == 1:
+        return numbers
+    total = _on_device(numbers.clone())
+    group.all_reduce(total, getattr(group.ReduceOp, operation))
+    return total.to(numbers.device)
 
 
 def _on_device(numbers: Tensor) -> Tensor:

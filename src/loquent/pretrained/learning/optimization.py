@@ -335,10 +335,7 @@ class Means:
         self._greatest: dict[str, float] = {}
 
     def add(self, **per_token: Tensor) -> None:
-        """Add the entries of tensors, by name.
-
-        An empty tensor adds its name, because all processes need the same names.
-        """
+        """Add the entries of tensors, by name."""
         for name, values in per_token.items():
             total, count = self._sums.get(
                 name, (torch.zeros((), dtype=torch.float64, device=values.device), 0)
@@ -354,10 +351,13 @@ class Means:
 
         Empty names are left out.
         """
-        sums = {name: (float(total), count) for name, (total, count) in sorted(self._sums.items())}
+        sums = {name: (float(total), count) for name, (total, count) in self._sums.items()}
+        greatest = self._greatest
         if parallel.size() > 1:
-            pairs = parallel.sum_all(torch.tensor(list(sums.values()), dtype=torch.float64))
-            sums = {
-                name: (float(total), int(count)) for name, (total, count) in zip(sums, pairs, strict=True)
-            }
-        return {name: total / count for name, (total, count) in sums.items() if count} | self._greatest
+            names, of_greatest = parallel.all_names(sums), parallel.all_names(greatest)
+            own = torch.tensor([sums.get(name, (0.0, 0)) for name in names], dtype=torch.float64)
+            largest = torch.tensor([greatest.get(n, -math.inf) for n in of_greatest], dtype=torch.float64)
+            pairs = parallel.sum_all(own).tolist()
+            sums = {name: (total, int(count)) for name, (total, count) in zip(names, pairs, strict=True)}
+            greatest = dict(zip(of_greatest, parallel.greatest_of_all(largest).tolist(), strict=True))
+        return {name: total / count for name, (total, count) in sorted(sums.items()) if count} | greatest

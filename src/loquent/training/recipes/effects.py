@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from loquent.core.algorithm import RateSettings
+from loquent.core.algorithm import AlgorithmConfig, RateSettings
 from loquent.core.options import Node
 from loquent.core.settings import Remark
+from loquent.models.decoding_settings import OURS
 from loquent.training.recipes import kinds
 from loquent.training.recipes.overrides import PROFILE, rank
 
@@ -41,7 +42,8 @@ def _in_vain(sections: Mapping[str, Node], made: Mapping[str, Any]) -> Iterator[
         node, later = nodes.get(name), nodes.get(decider)
         if node is None or node.source == PROFILE or (later is not None and rank(later) > rank(node)):
             continue
-        value, settings = getattr(made[section], name), made[section]
+        settings = made["config" if section == "algorithm" else section]
+        value = getattr(settings, name)
         inherited = made["decoding"] if section == "evaluation" else None
         if value not in (_default(settings, name), getattr(inherited, name, None)):
             yield f"{node.place}: {section}.{name} = {value!r} has no effect: {reason}"
@@ -78,6 +80,10 @@ def _without_effect(made: Mapping[str, Any]) -> Iterator[tuple[str, str, str, st
             )
     if training.data:
         yield "training", "priority", "training.data gives the episodes, so no rows are drawn", "data"
+    own_engine = made["decoding"].engine == OURS
+    if isinstance(made["config"], AlgorithmConfig):
+        for name, reason, decider in made["config"].without_effect(own_engine):
+            yield "algorithm", name, reason, decider
     for name in kinds.unused_of_model(made["algorithm"]):
         if getattr(made["model"], name, "none") != "none":
             yield "model", name, f"{made['algorithm']} does not use it", ""
@@ -98,7 +104,7 @@ def _adapters(made: Mapping[str, Any]) -> Iterator[str]:
 
 def _nodes(sections: Mapping[str, Node], name: str) -> Mapping[str, Node]:
     node = sections.get(name)
-    return node.mapping(name) if node is not None else {}
+    return node.mapping(name) if node is not None and isinstance(node.value, dict) else {}
 
 
 def _default(settings: Any, name: str) -> Any:
