@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from loquent.core import log_keys
@@ -15,7 +16,7 @@ from loquent.statistics import trend
 
 QUARTERS = 4
 FEWEST = 8  # values of a series: two in each quarter
-ERROR = 0.01  # the most p-value of a rise or a fall against the noise of updates
+ERROR = 0.01  # the most p-value of a rise or a fall
 RETURNS = ("rollout/return", "evaluation/return")
 IMITATION = ("supervised/loss", "sb3/cloning_loss")  # losses of learners that imitate a player
 SOLVED = 0.1  # a mean so near to the greatest possible value, as a share of it, leaves little to learn
@@ -72,11 +73,31 @@ class Series:
     def moves(self, sign: int, since: int = 0) -> bool:
         """Whether the last quarter lies above (`sign` 1) or below (-1) an earlier quarter by more than noise.
 
-        The noise is that of single updates since then, from second differences (`trend.gain`).
+        The noise is that of single updates since then, from second differences (`trend.gain`). Noise that
+        lasts for some updates passes for a movement, so a rule may be silent because of one, and speaks
+        only for one that `p_value` shows.
         """
         start, end = self._bounds(since)
         window = len(self) - self._bounds(QUARTERS - 1)[0]
         return trend.gain([sign * value for value in self.values[start:]], 0, end - start, window) <= ERROR
+
+    def p_value(self, sign: int, since: int = 0) -> float:
+        """The p-value of such a movement, against noise that lasts for some updates.
+
+        The noise is that of the means of eighths of the values (of single values if they are fewer), from
+        second differences. Unlike that of updates, it shows whether updates resemble their neighbours.
+        """
+        count = min(2 * QUARTERS, len(self))
+        cuts = [i * len(self) // count for i in range(count + 1)]
+        means = [sign * statistics.fmean(self.values[start:end]) for start, end in pairwise(cuts)]
+        quarter = count // QUARTERS
+        return trend.gain(means, quarter * since, quarter, quarter)
+
+    @property
+    def second_half(self) -> Series:
+        """The last two quarters."""
+        half, _ = self._bounds(QUARTERS // 2)
+        return Series(self.key, self.updates[half:], self.values[half:])
 
     def _bounds(self, number: int) -> tuple[int, int]:
         start = number * len(self) // QUARTERS

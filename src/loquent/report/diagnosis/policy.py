@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loquent.report.diagnosis.log import Finding, Log, NotLogged, Series
+from loquent.report.diagnosis.log import ERROR, Finding, Log, NotLogged, Series
 from loquent.statistics.tables import short
 
 KL = ("kl/reference_k3", "kl/reference")
@@ -21,7 +21,7 @@ def entropy_collapse(log: Log, *, share: float = 0.1) -> Finding | None:
         entropy = Series(lost.key, lost.updates, [-value for value in lost.values])
     if len(entropy) < 8 or entropy.end >= share * entropy.start or log.solved():
         return None
-    if returns.moves(1) and not any(returns.moves(-1, middle) for middle in (1, 2)):
+    if returns.moves(1) and not any(returns.p_value(-1, middle) <= ERROR for middle in (1, 2)):
         return None
     return Finding(
         "entropy_collapse",
