@@ -171,6 +171,18 @@ def test_a_rule_is_silent_beside_it(rule, tmp_path):
     assert rule not in found.unjudged, "silent because it judged the run, not because it could not"
 
 
+def test_a_critic_of_a_solved_run_is_not_called_useless(tmp_path):
+    """Near the top returns hardly vary, so hardly anything is left to explain."""
+    curves = {"rollout/return": (0.5, 0.97), "critic/explained_variance": (-0.45, -0.45)}
+    assert not run(tmp_path / "run", PPO, curves, top=1.0).findings
+
+
+def test_a_useless_critic_is_told_of_its_learning_rate(tmp_path):
+    (recipe, curves, how), _ = CASES["critic_explains_nothing"]
+    [finding] = run(tmp_path / "run", recipe, curves, **how).findings
+    assert "algorithm.critic_learning_rate: " in finding.setting
+
+
 def speaks(rule, curves, recipe=GRPO, player="policy"):
     """How many of 200 logs with these curves, functions of random draws, a rule names."""
     named = 0

@@ -121,11 +121,12 @@ def critic_explains_nothing(log: Log, *, most: float = 0.0, errors: float = 2.0)
     """The critic is no better than a constant in the last quarter, and not better than in the first.
 
     A constant has an explained variance of 0. The mean over the last quarter plus 2 of its standard errors
-    must not reach above it. Study: six of the eight good runs with a critic ended above 0; the two that
-    ended below it, after a part of their recipes, were getting better.
+    must not reach above it. A solved task leaves little to explain, and is not named. Study: six of the eight
+    good runs with a critic ended above 0; the two that ended below it, after a part of their recipes, were
+    getting better.
     """
     explained = log.series("critic/explained_variance", "sb3/explained_variance")
-    if explained.moves(1) or explained.end + errors * explained.error > most:
+    if explained.moves(1) or explained.end + errors * explained.error > most or log.solved():
         return None
     return Finding(
         "critic_explains_nothing",
@@ -135,6 +136,7 @@ def critic_explains_nothing(log: Log, *, most: float = 0.0, errors: float = 2.0)
         "critic learns too slowly, is too small, or sees too little",
         log.advice(
             {
+                "algorithm.critic_learning_rate": "three times algorithm.learning_rate",
                 "algorithm.epochs": "raise it",
                 "algorithm.critic_warmup": "5 updates",
                 "model.critic": "network",
