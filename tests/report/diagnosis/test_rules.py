@@ -183,6 +183,26 @@ def test_a_useless_critic_is_told_of_its_learning_rate(tmp_path):
     assert "algorithm.critic_learning_rate: " in finding.setting
 
 
+REST = "reviews_rest"
+
+
+def test_a_policy_that_learns_its_own_answers_is_no_clone(tmp_path):
+    """Its loss falls because its answers change, and its returns are judged as those of other learners."""
+    losses = {"supervised/loss": (4.0, 2.5)}
+    found = run(tmp_path / "good", REST, {"rollout/return": (0.4, 0.9), **losses})
+    assert not found.findings
+    assert "its own answers" in found.unjudged["undertrained_clone"]
+    found = run(tmp_path / "bad", REST, {"rollout/return": ZERO, "rollout/success": ZERO, **losses})
+    assert [finding.rule for finding in found.findings] == ["no_signal"]
+
+
+@pytest.mark.parametrize("recipe", ["reviews_dpo", CLONE, "reviews_online_dpo", REST])
+def test_who_played_is_known_without_the_record_of_the_machine(recipe, tmp_path):
+    """A damaged machine.json leaves the recipe: its data, its teacher, or what its learner reads."""
+    folder = kept_logs.write(tmp_path / "run", kept_logs.config(recipe), metrics=[{"update": 1}])
+    assert ReportedRun(folder).log.imitates is (recipe in ("reviews_dpo", CLONE))
+
+
 def speaks(rule, curves, recipe=GRPO, player="policy"):
     """How many of 200 logs with these curves, functions of random draws, a rule names."""
     named = 0

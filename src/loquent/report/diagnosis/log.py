@@ -10,15 +10,16 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from loquent.core import log_keys
+from loquent.core import log_keys, registry
 from loquent.core.guards.json_files import is_number
+from loquent.errors import LoquentError
 from loquent.statistics import trend
 
 QUARTERS = 4
 FEWEST = 8  # values of a series: two in each quarter
 ERROR = 0.01  # the most p-value of a rise or a fall
 RETURNS = ("rollout/return", "evaluation/return")
-IMITATION = ("supervised/loss", "sb3/cloning_loss")  # losses of learners that imitate a player
+IMITATION = ("supervised/loss", "sb3/cloning_loss")  # losses of answers that are imitated
 SOLVED = 0.1  # a mean so near to the greatest possible value, as a share of it, leaves little to learn
 
 
@@ -117,7 +118,7 @@ class Log:
         timings: the seconds by phase, one object per update.
         config: the recipe with every default.
         evaluation: the evaluation at the end; empty if the run has not ended.
-        player: who plays the episodes that the run learns from.
+        player: who plays the episodes that the run learns from; "" if the run's record of it is lost.
         remarks: what the run did without being asked for.
         greatest: gives the greatest possible value of a key with these values; infinite if it is unknown.
     """
@@ -142,12 +143,19 @@ class Log:
 
     @cached_property
     def imitates(self) -> bool:
-        """Whether the run imitates a player or recorded episodes instead of learning from its own."""
-        return (
-            self.player != "policy"
-            or bool(self.setting("training.data"))
-            or any(self.find(key) for key in IMITATION)
-        )
+        """Whether the run learns from episodes of others (a teacher, recorded ones) instead of its own.
+
+        A learner may imitate the best of its own answers, so the loss that it logs does not tell.
+        """
+        if self.player:
+            return self.player != "policy"
+        if self.setting("training.data") or self.setting("training.teacher"):
+            return True
+        try:
+            learner = registry.find("algorithm", str(self.setting("algorithm.kind")))
+        except (LoquentError, ImportError):
+            return False
+        return "play" not in getattr(learner, "reads", ("play",))
 
     def setting(self, place: str, default: Any = None) -> Any:
         """A setting of the recipe, such as `training.updates`."""
@@ -199,7 +207,7 @@ class Log:
         """The returns of the episodes that the policy played and learns from.
 
         Raises:
-            NotLogged: the run imitates, or has too few updates.
+            NotLogged: others play, or the run has too few updates.
         """
         if self.imitates:
             raise NotLogged("the run does not learn from its own episodes")
