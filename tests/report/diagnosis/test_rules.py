@@ -7,6 +7,7 @@ import pytest
 from helpers.report import kept_logs
 from loquent.report.diagnosis import RULES, Log
 from loquent.report.diagnosis.learning import undertrained_clone
+from loquent.report.diagnosis.limits import one_phase
 from loquent.report.diagnosis.policy import entropy_collapse
 from loquent.report.diagnosis.signal import rewards_apart
 from loquent.report.runs import ReportedRun
@@ -201,6 +202,16 @@ def test_who_played_is_known_without_the_record_of_the_machine(recipe, tmp_path)
     """A damaged machine.json leaves the recipe: its data, its teacher, or what its learner reads."""
     folder = kept_logs.write(tmp_path / "run", kept_logs.config(recipe), metrics=[{"update": 1}])
     assert ReportedRun(folder).log.imitates is (recipe in ("reviews_dpo", CLONE))
+
+
+def test_the_time_of_scoring_a_recording_is_explained_as_such():
+    timings = [{"update": 1, "score": 90.0, "collect": 0.1, "learn": 2.0}]
+    config = kept_logs.config("reviews_dpo")
+    log = Log([{"update": 1}], timings, config, {}, "recorded episodes", [], lambda key, values: 1.0)
+    finding = one_phase(log)
+    assert "the whole recording once" in finding.cause
+    assert "training.updates = 18: more" in finding.setting
+    assert "algorithm.beta" not in finding.setting, "DPO needs its reference"
 
 
 def speaks(rule, curves, recipe=GRPO, player="policy"):
