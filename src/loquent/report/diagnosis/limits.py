@@ -64,7 +64,7 @@ def one_phase(log: Log, *, share: float = 0.6, seconds: float = 60.0) -> Finding
     """Collecting, scoring or evaluating takes three fifths of the time of a run of a minute or longer.
 
     Learning may take any share. A run logs seconds, not memory: `loquent train RECIPE --dry-run` prints the
-    memory of each part. Study: at most 0.32 in the good runs.
+    memory of each part. Study: at most 0.40 in the good runs.
     """
     sums = dict.fromkeys(CAUSES, 0.0) | {"learn": 0.0}
     for line in log.timings:

@@ -155,7 +155,7 @@ class Log:
             learner = registry.find("algorithm", str(self.setting("algorithm.kind")))
         except (LoquentError, ImportError):
             return False
-        return "play" not in getattr(learner, "reads", ("play",))
+        return "play" not in learner.reads
 
     def setting(self, place: str, default: Any = None) -> Any:
         """A setting of the recipe, such as `training.updates`."""
