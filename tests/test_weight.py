@@ -28,7 +28,7 @@ LIMITS = {
     "metrics": 5_310,
     "models": 7_187,
     "pretrained": 3_337,
-    "report": 2_717,
+    "report": 2_750,
     "rewards": 1_494,
     "statistics": 1_091,
     "tasks": 12_878,

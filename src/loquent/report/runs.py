@@ -236,7 +236,7 @@ class ReportedRun:
             timings=self.timings,
             config=self.config,
             evaluation=self.evaluation,
-            player=self.player,
+            player=str(self.machine.get("player") or ""),
             remarks=[line["remark"] for line in run_remarks.read(self.folder)],
             greatest=lambda key, values: limits(key, values, evaluations)[1],
         )

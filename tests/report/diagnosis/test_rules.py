@@ -5,7 +5,11 @@ import random
 import pytest
 
 from helpers.report import kept_logs
-from loquent.report.diagnosis import RULES
+from loquent.report.diagnosis import RULES, Log
+from loquent.report.diagnosis.learning import undertrained_clone
+from loquent.report.diagnosis.limits import one_phase
+from loquent.report.diagnosis.policy import entropy_collapse
+from loquent.report.diagnosis.signal import rewards_apart
 from loquent.report.runs import ReportedRun
 
 PPO, GRPO, CLONE = "reviews_ppo", "reviews_grpo", "wordle_clone"
@@ -18,6 +22,15 @@ def curve(start, end, noise=0.01, seed=0):
     draws = random.Random(seed)
     step = (end - start) / (UPDATES - 1)
     return [start + i * step + draws.gauss(0, noise) for i in range(UPDATES)]
+
+
+def wandering(mean, deviation, memory, draws, values=UPDATES):
+    """A stationary autoregression of the first order: each value keeps `memory` of the last deviation."""
+    away, walk = draws.gauss(0, deviation), []
+    for _ in range(values):
+        walk.append(mean + away)
+        away = memory * away + draws.gauss(0, deviation * (1 - memory**2) ** 0.5)
+    return walk
 
 
 def run(
@@ -157,3 +170,95 @@ def test_a_rule_is_silent_beside_it(rule, tmp_path):
     found = run(tmp_path / "run", recipe, curves, **how)
     assert not found.findings
     assert rule not in found.unjudged, "silent because it judged the run, not because it could not"
+
+
+def test_a_critic_of_a_solved_run_is_not_called_useless(tmp_path):
+    """Near the top returns hardly vary, so hardly anything is left to explain."""
+    curves = {"rollout/return": (0.5, 0.97), "critic/explained_variance": (-0.45, -0.45)}
+    assert not run(tmp_path / "run", PPO, curves, top=1.0).findings
+
+
+def test_a_useless_critic_is_told_of_its_learning_rate(tmp_path):
+    (recipe, curves, how), _ = CASES["critic_explains_nothing"]
+    [finding] = run(tmp_path / "run", recipe, curves, **how).findings
+    assert "algorithm.critic_learning_rate: " in finding.setting
+
+
+REST = "reviews_rest"
+
+
+def test_a_policy_that_learns_its_own_answers_is_no_clone(tmp_path):
+    """Its loss falls because its answers change, and its returns are judged as those of other learners."""
+    losses = {"supervised/loss": (4.0, 2.5)}
+    found = run(tmp_path / "good", REST, {"rollout/return": (0.4, 0.9), **losses})
+    assert not found.findings
+    assert "its own answers" in found.unjudged["undertrained_clone"]
+    found = run(tmp_path / "bad", REST, {"rollout/return": ZERO, "rollout/success": ZERO, **losses})
+    assert [finding.rule for finding in found.findings] == ["no_signal"]
+
+
+@pytest.mark.parametrize("recipe", ["reviews_dpo", CLONE, "reviews_online_dpo", REST])
+def test_who_played_is_known_without_the_record_of_the_machine(recipe, tmp_path):
+    """A damaged machine.json leaves the recipe: its data, its teacher, or what its learner reads."""
+    folder = kept_logs.write(tmp_path / "run", kept_logs.config(recipe), metrics=[{"update": 1}])
+    assert ReportedRun(folder).log.imitates is (recipe in ("reviews_dpo", CLONE))
+
+
+def test_the_time_of_scoring_a_recording_is_explained_as_such():
+    timings = [{"update": 1, "score": 90.0, "collect": 0.1, "learn": 2.0}]
+    config = kept_logs.config("reviews_dpo")
+    log = Log([{"update": 1}], timings, config, {}, "recorded episodes", [], lambda key, values: 1.0)
+    finding = one_phase(log)
+    assert "the whole recording once" in finding.cause
+    assert "training.updates = 18: more" in finding.setting
+    assert "algorithm.beta" not in finding.setting, "DPO needs its reference"
+
+
+def speaks(rule, curves, recipe=GRPO, player="policy"):
+    """How many of 200 logs with these curves, functions of random draws, a rule names."""
+    named = 0
+    for seed in range(200):
+        draws = random.Random(seed)
+        columns = [(key, make(draws)) for key, make in curves.items()]
+        lines = [{"update": i + 1, **{key: values[i] for key, values in columns}} for i in range(UPDATES)]
+        log = Log(lines, [], kept_logs.config(recipe), {}, player, [], lambda key, values: float("inf"))
+        named += rule(log) is not None
+    return named
+
+
+def rising(noise):
+    return lambda draws: [0.2 + 0.4 * i / (UPDATES - 1) + draws.gauss(0, noise) for i in range(UPDATES)]
+
+
+# each beside a return that rises; a value that keeps half of its last deviation never falls
+WANDERING = {
+    "rewards_apart": (rewards_apart, {"rollout/weighted/b": lambda draws: wandering(0.2, 0.1, 0.5, draws)}),
+    "entropy_collapse": (
+        entropy_collapse,
+        {
+            "policy/entropy": lambda draws: [2 * 0.7**i for i in range(UPDATES)],
+            "rollout/return": lambda draws: [0.1] * 6 + wandering(0.6, 0.05, 0.5, draws, UPDATES - 6),
+        },
+    ),
+    "undertrained_clone": (
+        undertrained_clone,
+        {"supervised/loss": lambda draws: wandering(2.0, 0.3, 0.5, draws)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WANDERING)
+def test_noise_that_lasts_for_some_updates_is_no_fall(name):
+    rule, curves = WANDERING[name]
+    both = {"rollout/return": rising(0.01), "rollout/weighted/a": rising(0.01), **curves}
+    imitates = name == "undertrained_clone"
+    named = speaks(rule, both, CLONE if imitates else GRPO, "teacher wordle/half" if imitates else "policy")
+    assert named <= 10, "5% of the runs"
+
+
+def test_a_fall_in_noise_is_seen():
+    def falling(draws):
+        return [0.8 - value for value in rising(0.05)(draws)]
+
+    both = {"rollout/return": rising(0.01), "rollout/weighted/a": rising(0.01), "rollout/weighted/b": falling}
+    assert speaks(rewards_apart, both) >= 180

@@ -45,8 +45,8 @@ def end(key):
 
 
 def falls(log):
-    """The last fall of the loss of a run that imitates."""
-    return [loss.quarter(2) - loss.end for loss in map(log.find, IMITATION) if loss]
+    """The last fall of the loss of a run that imitates others."""
+    return [loss.quarter(2) - loss.end for loss in map(log.find, IMITATION) if loss and log.imitates]
 
 
 def phases(log):
@@ -64,7 +64,7 @@ STUDY = {  # the number in the reason of a rule, and what the kept logs have at 
     "undertrained_clone": ("0.058", falls),
     "kl_explosion": ("0.30", end("kl/reference_k3")),
     "groups_without_variance": ("0.67", end("rollout/rows/equal")),
-    "one_phase": ("0.32", phases),
+    "one_phase": ("0.40", phases),
     "ratio_off_one": ("1.5e-5", off),
 }
 

@@ -247,6 +247,20 @@ def test_collected_answers_are_ranked_by_judge_reward_or_rule(source, tmp_path):
     assert run.update()["preference/compared"] >= 1
 
 
+def test_the_seconds_of_scoring_a_recording_are_not_those_of_collecting_it(tmp_path):
+    task = rows_of(tmp_path)
+    sections = {"task": task, "training": {"data": str(tmp_path / "pairs.jsonl")}, "rewards": SHORT}
+    source = trainer(tmp_path, **sections).experience
+    source.next()
+    assert source.seconds["score"] > source.seconds["collect"], "the whole recording, at the first draw"
+    first = source.seconds["score"]
+    source.next()
+    assert source.seconds["score"] < first, "once"
+    alone = trainer(tmp_path, **sections, algorithm={"kind": "orpo"}).experience
+    alone.next()
+    assert set(alone.seconds) == {"collect"}
+
+
 def test_a_run_on_pairs_says_what_it_left_out(tmp_path):
     task = rows_of(tmp_path, count=4)
     pairs = tmp_path / "pairs.jsonl"

@@ -64,7 +64,7 @@ def one_phase(log: Log, *, share: float = 0.6, seconds: float = 60.0) -> Finding
     """Collecting, scoring or evaluating takes three fifths of the time of a run of a minute or longer.
 
     Learning may take any share. A run logs seconds, not memory: `loquent train RECIPE --dry-run` prints the
-    memory of each part. Study: at most 0.32 in the good runs.
+    memory of each part. Study: at most 0.40 in the good runs.
     """
     sums = dict.fromkeys(CAUSES, 0.0) | {"learn": 0.0}
     for line in log.timings:
@@ -77,11 +77,13 @@ def one_phase(log: Log, *, share: float = 0.6, seconds: float = 60.0) -> Finding
     part = sums[phase] / total
     if total < seconds or part < share:
         return None
+    recorded = phase == "score" and log.setting("training.data")
+    cause, settings = RECORDED if recorded else (CAUSES[phase], SETTINGS[phase])
     return Finding(
         "one_phase",
         f"the phase {phase} took {short(part)} of {short(total)} seconds ({log.updates} updates)",
-        CAUSES[phase],
-        log.advice(SETTINGS[phase]),
+        cause,
+        log.advice(settings),
     )
 
 
@@ -104,3 +106,11 @@ SETTINGS = {
         "metrics": "cheaper ones",
     },
 }
+RECORDED = (
+    "the policy and the reference score the whole recording once, at the first update, however few of its "
+    "episodes are learned",
+    {
+        "training.data": "a recording with fewer episodes",
+        "training.updates": "more, which share that time",
+    },
+)

@@ -7,17 +7,19 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from loquent.core import log_keys
+from loquent.core import log_keys, registry
 from loquent.core.guards.json_files import is_number
+from loquent.errors import LoquentError
 from loquent.statistics import trend
 
 QUARTERS = 4
 FEWEST = 8  # values of a series: two in each quarter
-ERROR = 0.01  # the most p-value of a rise or a fall against the noise of updates
+ERROR = 0.01  # the most p-value of a rise or a fall
 RETURNS = ("rollout/return", "evaluation/return")
-IMITATION = ("supervised/loss", "sb3/cloning_loss")  # losses of learners that imitate a player
+IMITATION = ("supervised/loss", "sb3/cloning_loss")  # losses of answers that are imitated
 SOLVED = 0.1  # a mean so near to the greatest possible value, as a share of it, leaves little to learn
 
 
@@ -72,11 +74,31 @@ class Series:
     def moves(self, sign: int, since: int = 0) -> bool:
         """Whether the last quarter lies above (`sign` 1) or below (-1) an earlier quarter by more than noise.
 
-        The noise is that of single updates since then, from second differences (`trend.gain`).
+        The noise is that of single updates since then, from second differences (`trend.gain`). Noise that
+        lasts for some updates passes for a movement, so a rule may be silent because of one, and speaks
+        only for one that `p_value` shows.
         """
         start, end = self._bounds(since)
         window = len(self) - self._bounds(QUARTERS - 1)[0]
         return trend.gain([sign * value for value in self.values[start:]], 0, end - start, window) <= ERROR
+
+    def p_value(self, sign: int, since: int = 0) -> float:
+        """The p-value of such a movement, against noise that lasts for some updates.
+
+        The noise is that of the means of eighths of the values (of single values if they are fewer), from
+        second differences. Unlike that of updates, it shows whether updates resemble their neighbours.
+        """
+        count = min(2 * QUARTERS, len(self))
+        cuts = [i * len(self) // count for i in range(count + 1)]
+        means = [sign * statistics.fmean(self.values[start:end]) for start, end in pairwise(cuts)]
+        quarter = count // QUARTERS
+        return trend.gain(means, quarter * since, quarter, quarter)
+
+    @property
+    def second_half(self) -> Series:
+        """The last two quarters."""
+        half, _ = self._bounds(QUARTERS // 2)
+        return Series(self.key, self.updates[half:], self.values[half:])
 
     def _bounds(self, number: int) -> tuple[int, int]:
         start = number * len(self) // QUARTERS
@@ -96,7 +118,7 @@ class Log:
         timings: the seconds by phase, one object per update.
         config: the recipe with every default.
         evaluation: the evaluation at the end; empty if the run has not ended.
-        player: who plays the episodes that the run learns from.
+        player: who plays the episodes that the run learns from; "" if the run's record of it is lost.
         remarks: what the run did without being asked for.
         greatest: gives the greatest possible value of a key with these values; infinite if it is unknown.
     """
@@ -121,12 +143,19 @@ class Log:
 
     @cached_property
     def imitates(self) -> bool:
-        """Whether the run imitates a player or recorded episodes instead of learning from its own."""
-        return (
-            self.player != "policy"
-            or bool(self.setting("training.data"))
-            or any(self.find(key) for key in IMITATION)
-        )
+        """Whether the run learns from episodes of others (a teacher, recorded ones) instead of its own.
+
+        A learner may imitate the best of its own answers, so the loss that it logs does not tell.
+        """
+        if self.player:
+            return self.player != "policy"
+        if self.setting("training.data") or self.setting("training.teacher"):
+            return True
+        try:
+            learner = registry.find("algorithm", str(self.setting("algorithm.kind")))
+        except (LoquentError, ImportError):
+            return False
+        return "play" not in learner.reads
 
     def setting(self, place: str, default: Any = None) -> Any:
         """A setting of the recipe, such as `training.updates`."""
@@ -178,7 +207,7 @@ class Log:
         """The returns of the episodes that the policy played and learns from.
 
         Raises:
-            NotLogged: the run imitates, or has too few updates.
+            NotLogged: others play, or the run has too few updates.
         """
         if self.imitates:
             raise NotLogged("the run does not learn from its own episodes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loquent.report.diagnosis.log import Finding, Log, NotLogged, Series
+from loquent.report.diagnosis.log import ERROR, Finding, Log, NotLogged, Series
 from loquent.statistics.tables import short
 
 KL = ("kl/reference_k3", "kl/reference")
@@ -21,7 +21,7 @@ def entropy_collapse(log: Log, *, share: float = 0.1) -> Finding | None:
         entropy = Series(lost.key, lost.updates, [-value for value in lost.values])
     if len(entropy) < 8 or entropy.end >= share * entropy.start or log.solved():
         return None
-    if returns.moves(1) and not any(returns.moves(-1, middle) for middle in (1, 2)):
+    if returns.moves(1) and not any(returns.p_value(-1, middle) <= ERROR for middle in (1, 2)):
         return None
     return Finding(
         "entropy_collapse",
@@ -121,11 +121,12 @@ def critic_explains_nothing(log: Log, *, most: float = 0.0, errors: float = 2.0)
     """The critic is no better than a constant in the last quarter, and not better than in the first.
 
     A constant has an explained variance of 0. The mean over the last quarter plus 2 of its standard errors
-    must not reach above it. Study: six of the eight good runs with a critic ended above 0; the two that
-    ended below it, after a part of their recipes, were getting better.
+    must not reach above it. A solved task leaves little to explain, and is not named. Study: six of the eight
+    good runs with a critic ended above 0; the two that ended below it, after a part of their recipes, were
+    getting better.
     """
     explained = log.series("critic/explained_variance", "sb3/explained_variance")
-    if explained.moves(1) or explained.end + errors * explained.error > most:
+    if explained.moves(1) or explained.end + errors * explained.error > most or log.solved():
         return None
     return Finding(
         "critic_explains_nothing",
@@ -135,6 +136,7 @@ def critic_explains_nothing(log: Log, *, most: float = 0.0, errors: float = 2.0)
         "critic learns too slowly, is too small, or sees too little",
         log.advice(
             {
+                "algorithm.critic_learning_rate": "three times algorithm.learning_rate",
                 "algorithm.epochs": "raise it",
                 "algorithm.critic_warmup": "5 updates",
                 "model.critic": "network",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from loquent.report.diagnosis.log import QUARTERS, Finding, Log, NotLogged, Series
+from loquent.report.diagnosis.log import ERROR, QUARTERS, Finding, Log, NotLogged, Series
+from loquent.statistics.comparing import holm
 from loquent.statistics.tables import short
 
 WEIGHTED = "rollout/weighted/"
@@ -76,18 +77,14 @@ def groups_without_variance(log: Log, *, share: float = 0.9) -> Finding | None:
 def rewards_apart(log: Log, *, share: float = 0.25, cost: float = 0.05) -> Finding | None:
     """One named reward rises while another falls by a quarter or more, since the same earlier quarter.
 
-    Both changes exceed the noise of updates at 1%; a quarter is the deep fall of the watch for reward
-    hacking (`divergence.DEEP`). The fall is at least a twentieth of the sizes of all weighted rewards of
-    that quarter. Study: in the good runs it was at most 0.022 of them, in the example above 0.24.
+    Both changes exceed, at 1%, noise that lasts for some updates, the fall after Holm's correction over the
+    pairs of rewards; a quarter is the deep fall of the watch for reward hacking (`divergence.DEEP`). The fall
+    is at least a twentieth of the sizes of all weighted rewards of that quarter. Study: in the good runs it
+    was at most 0.022 of them, in the example above 0.24.
     """
     log.own_returns()
     parts = _parts(log)
-    moves = [
-        (parts[riser], parts[faller], since)
-        for riser, faller in permutations(parts, 2)
-        for since in range(QUARTERS - 1)
-        if _apart(parts[riser], parts[faller], since, share, cost * _size(parts, since))
-    ]
+    moves = [move for since in range(QUARTERS - 1) for move in _apart(parts, since, share, cost)]
     if not moves:
         return None
     riser, faller, since = max(moves, key=lambda move: move[1].quarter(move[2]) - move[1].end)
@@ -162,11 +159,18 @@ def _parts(log: Log) -> dict[str, Series]:
     return whole
 
 
-def _size(parts: dict[str, Series], quarter: int) -> float:
-    return sum(abs(part.quarter(quarter)) for part in parts.values())
-
-
-def _apart(riser: Series, faller: Series, since: int, share: float, least: float) -> bool:
-    before, now = faller.quarter(since), faller.end
-    least = max(share * max(abs(before), abs(now)), least)
-    return 0 < before - now >= least and faller.moves(-1, since) and riser.moves(1, since)
+def _apart(
+    parts: dict[str, Series], since: int, share: float, cost: float
+) -> list[tuple[Series, Series, int]]:
+    """The pairs of a reward that rises and one that falls since a quarter, with the quarter."""
+    pairs = list(permutations(parts.values(), 2))
+    size = cost * sum(abs(part.quarter(since)) for part in parts.values())
+    falls = holm([faller.p_value(-1, since) for _, faller in pairs])
+    return [
+        (riser, faller, since)
+        for (riser, faller), p in zip(pairs, falls, strict=True)
+        if p <= ERROR
+        and faller.quarter(since) - faller.end
+        >= max(share * max(abs(faller.quarter(since)), abs(faller.end)), size)
+        and riser.p_value(1, since) <= ERROR
+    ]

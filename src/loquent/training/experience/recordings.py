@@ -58,6 +58,9 @@ class RecordedEpisodes(TokenBatches):
 
     def next(self) -> tuple[TokenBatch, dict[str, float]]:
         """The next rows, and the values under `data/`."""
+        if self.algorithm.scored:
+            with self.phase("score"):
+                _ = self.batch  # the whole recording, at the first draw
         with self.phase("collect"):
             batch = self.draw(self.settings.episodes)
         count = len(set(batch.episode.tolist())) if self.compares else len(batch)
