@@ -134,12 +134,12 @@ def test_draws_are_uniform_on_the_scale_of_their_range():
 
 def test_random_points_depend_on_the_key_alone_and_none_comes_twice():
     choices = [Choices("a", (1, 2, 3)), Choices("b", ("x", "y"))]
-    told = []
+    trials = []
     for _ in range(6):
-        told.append((samplers.propose("random", choices, Key(4), told, True), None))
-    assert len({tuple(point.items()) for point, _ in told}) == 6, "six trials are the grid"
-    again = samplers.propose("random", choices, Key(4), told[:3], False)
-    assert again == told[3][0]
+        trials.append((samplers.propose("random", choices, Key(4), trials, True), None))
+    assert len({tuple(point.items()) for point, _ in trials}) == 6, "six trials are the grid"
+    again = samplers.propose("random", choices, Key(4), trials[:3], False)
+    assert again == trials[3][0]
     assert samplers.propose("random", [RATE], Key(4), [], True) != samplers.propose(
         "random", [RATE], Key(5), [], True
     )
@@ -168,24 +168,24 @@ from loquent.bench.search.space import Choices, Range
 from loquent.core.seeding import Key
 space = [Range("rate", 1e-5, 1e-1, log=True), Range("n", 1, 64, log=True, whole=True),
          Choices("c", ((1, 2), "x", None))]
-told = [({**point, "c": tuple(point["c"]) if isinstance(point["c"], list) else point["c"]}, value)
+trials = [({**point, "c": tuple(point["c"]) if isinstance(point["c"], list) else point["c"]}, value)
         for point, value in json.loads(sys.argv[1])]
-while len(told) < 16:
-    point = samplers.propose("tpe", space, Key(7), told, True)
-    told.append((point, None if len(told) % 5 == 3 else -abs(point["rate"] - 0.01) - point["n"] / 640))
-print(json.dumps(told))
+while len(trials) < 16:
+    point = samplers.propose("tpe", space, Key(7), trials, True)
+    trials.append((point, None if len(trials) % 5 == 3 else -abs(point["rate"] - 0.01) - point["n"] / 640))
+print(json.dumps(trials))
 """
 
 
-def told(lines):
+def propose_after(lines):
     done = subprocess.run([sys.executable, "-c", TELL, json.dumps(lines)], capture_output=True, check=True)
     return json.loads(done.stdout)
 
 
 def test_optuna_goes_on_to_the_bit_in_another_process_from_any_line():
     pytest.importorskip("optuna")
-    whole = told([])
-    assert told(whole[:13]) == whole
+    whole = propose_after([])
+    assert propose_after(whole[:13]) == whole
     changed = [[point, value and value + (0.5 if i == 2 else 0)] for i, (point, value) in enumerate(whole)]
     assert told(changed[:13])[13:] != whole[13:], "its proposals depend on the values"
 

@@ -14,11 +14,11 @@ from loquent.core.seeding import Key
 from loquent.core.values import freeze
 from loquent.errors import naming_extras
 
-Told = Sequence[tuple[Point, float | None]]
+Trials = Sequence[tuple[Point, float | None]]
 """The trials so far: the point of each, and its value after the first rung; None: it failed."""
 
 
-def propose(sampler: str, space: Sequence[Dimension], key: Key, told: Told, higher: bool) -> dict[str, Any]:
+def propose(sampler: str, space: Sequence[Dimension], key: Key, earlier: Trials, higher: bool) -> dict[str, Any]:
     """The point of the next trial, which no earlier trial has.
 
     Args:
@@ -27,12 +27,12 @@ def propose(sampler: str, space: Sequence[Dimension], key: Key, told: Told, high
         key: the key of the search.
         higher: whether a higher value is better.
     """
-    tried = {freeze(point) for point, _ in told}
+    tried = {freeze(point) for point, _ in earlier}
     if sampler == "tpe":
-        point = _tpe(space, key.child("tpe", len(told)), told, higher)
+        point = _tpe(space, key.child("tpe", len(earlier)), earlier, higher)
         if freeze(point) not in tried:
             return point
-    draws = (_random(space, key.child("random", len(told), number)) for number in count())
+    draws = (_random(space, key.child("random", len(earlier), number)) for number in count())
     return next(point for point in draws if freeze(point) not in tried)
 
 
@@ -41,7 +41,7 @@ def _random(space: Sequence[Dimension], key: Key) -> dict[str, Any]:
     return {dimension.path: dimension.draw(key.child(dimension.path)) for dimension in space}
 
 
-def _tpe(space: Sequence[Dimension], key: Key, told: Told, higher: bool) -> dict[str, Any]:
+def _tpe(space: Sequence[Dimension], key: Key, earlier: Trials, higher: bool) -> dict[str, Any]:
     """The point that the tree-structured Parzen estimator proposes; its first 10 points are random.
 
     Source: Bergstra et al. 2011, "Algorithms for Hyper-Parameter Optimization", as in Optuna. The study is
@@ -77,7 +77,7 @@ def _tpe(space: Sequence[Dimension], key: Key, told: Told, higher: bool) -> dict
             direction="maximize" if higher else "minimize",
             sampler=optuna.samplers.TPESampler(seed=key.integer(32)),
         )
-        study.add_trials([trial(*one) for one in told])
+        study.add_trials([trial(*one) for one in earlier])
         numbers = study.ask(distributions).params
     finally:
         optuna.logging.set_verbosity(before)
