@@ -161,7 +161,7 @@ def test_equal_values_go_on_in_the_order_of_the_trials_and_failed_ones_never():
     assert halving.read_rungs("", 90) == (90,)
 
 
-TELL = """
+PROPOSE = """
 import json, sys
 from loquent.bench.search import samplers
 from loquent.bench.search.space import Choices, Range
@@ -178,7 +178,7 @@ print(json.dumps(trials))
 
 
 def propose_after(lines):
-    done = subprocess.run([sys.executable, "-c", TELL, json.dumps(lines)], capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PROPOSE, json.dumps(lines)], capture_output=True, check=True)
     return json.loads(done.stdout)
 
 
@@ -187,7 +187,7 @@ def test_optuna_goes_on_to_the_bit_in_another_process_from_any_line():
     whole = propose_after([])
     assert propose_after(whole[:13]) == whole
     changed = [[point, value and value + (0.5 if i == 2 else 0)] for i, (point, value) in enumerate(whole)]
-    assert told(changed[:13])[13:] != whole[13:], "its proposals depend on the values"
+    assert propose_after(changed[:13])[13:] != whole[13:], "its proposals depend on the values"
 
 
 def test_without_optuna_the_error_names_the_extra(small, monkeypatch):

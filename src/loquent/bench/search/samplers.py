@@ -18,7 +18,9 @@ Trials = Sequence[tuple[Point, float | None]]
 """The trials so far: the point of each, and its value after the first rung; None: it failed."""
 
 
-def propose(sampler: str, space: Sequence[Dimension], key: Key, earlier: Trials, higher: bool) -> dict[str, Any]:
+def propose(
+    sampler: str, space: Sequence[Dimension], key: Key, earlier: Trials, higher: bool
+) -> dict[str, Any]:
     """The point of the next trial, which no earlier trial has.
 
     Args:
