@@ -35,19 +35,24 @@ WORDS = st.sampled_from(
 )
 
 
-def samples_of(longest):
-    """Samples of texts of all kinds, the longest of which repeats a word so many times."""
-    texts = st.one_of(
+def texts_of(longest):
+    """Texts of all kinds, the longest of which repeats a word so many times."""
+    return st.one_of(
         st.just(""),
         st.just("cat"),
         st.text(max_size=40),
         st.lists(WORDS, max_size=30).map(" ".join),
         st.tuples(WORDS, st.sampled_from([2, 50, longest])).map(lambda pair: " ".join([pair[0]] * pair[1])),
     )
+
+
+def samples_of(texts):
+    """Samples of a prediction, its references and a prompt."""
     return st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=5)
 
 
-SAMPLES = samples_of(5000)
+TEXTS = texts_of(5000)
+SAMPLES = samples_of(TEXTS)
 
 
 def rows(n, **fields):

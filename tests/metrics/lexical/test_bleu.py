@@ -5,7 +5,7 @@ import pytest
 import sacrebleu as library
 
 from helpers.metrics import real_pairs
-from helpers.metrics.laws import check_laws, samples_of
+from helpers.metrics.laws import check_laws, samples_of, texts_of
 from loquent.core.metric import Context, Samples
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.lexical.bleu import bleu
@@ -206,7 +206,7 @@ def test_laws_of_chrf():
 
 def test_laws_of_ter():
     """The library's edits take the product of both lengths, so texts of thousands of words are two alone."""
-    check_laws(ter(Context()), 0, math.inf, best=0.0, samples=samples_of(200))
+    check_laws(ter(Context()), 0, math.inf, best=0.0, samples=samples_of(texts_of(200)))
     assert run(ter(Context()), ["cat " * 5000, "cat"], [["cat"], ["cat " * 5000]]).samples["ter"] == [
         4999.0,
         4999 / 5000,
