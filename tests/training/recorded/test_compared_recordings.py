@@ -208,6 +208,24 @@ def test_labelled_answers_teach_kto_with_a_threshold(tmp_path):
         trainer(tmp_path, task=task, training={"data": str(equal)})
 
 
+@pytest.mark.parametrize("chat", [False, True])
+def test_one_file_of_labelled_answers_is_the_task_and_the_data(chat, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    records = [{"prompt": f"q {i}", "completion": " good plot", "label": i % 2 == 0} for i in range(30)]
+    if chat:
+        records = [
+            one | {"prompt": [everyday.user(one["prompt"])], "completion": [everyday.assistant(" good plot")]}
+            for one in records
+        ]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    run = trainer(tmp_path, algorithm={"kind": "kto", "threshold": 0.5}, training={"data": str(path)})
+    rows = run.task.rows("train")
+    assert run.experience.recording.episodes == len(rows)
+    good = [int(row.id.rpartition("-")[2]) % 2 for row in rows]
+    assert run.experience.recording.mean_return == pytest.approx(sum(good) / len(good))
+    assert run.update()["preference/compared"] == 6.0
+
+
 @pytest.mark.parametrize("source", ["judge", "reward", "rule"])
 def test_collected_answers_are_ranked_by_judge_reward_or_rule(source, tmp_path):
     """`loquent collect` with several answers to a row; the rewards of the run rank them."""
