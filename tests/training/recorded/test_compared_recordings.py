@@ -226,6 +226,32 @@ def test_one_file_of_labelled_answers_is_the_task_and_the_data(chat, tmp_path):
     assert run.update()["preference/compared"] == 6.0
 
 
+@pytest.mark.parametrize(
+    ("labels", "threshold", "why"),
+    [
+        ([True] * 9, 0.5, "all 9 answers are desirable, and none is undesirable"),
+        ([False] * 9, 0.5, "all 9 answers are undesirable, and none is desirable"),
+        ([True, False] * 4, 1.0, "all 8 answers are undesirable, and none is desirable"),
+        ([True, False] * 4, 0.5, ""),
+    ],
+)
+def test_labels_of_one_kind_alone_are_remarked(labels, threshold, why, tmp_path):
+    task = rows_of(tmp_path, count=4)
+    path = tmp_path / "kto.jsonl"
+    records = ({"prompt": f"q {i}", "completion": " a", "label": label} for i, label in enumerate(labels))
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    kto = {"kind": "kto", "threshold": threshold}
+    file = recipe(tmp_path, task=task, algorithm=kto, training={"data": str(path)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Trainer(recipes.load(str(file)))
+    remarks = [str(one.message) for one in caught if "desirable" in str(one.message)]
+    assert len(remarks) == bool(why)
+    assert all(
+        f"training.data: {why} (algorithm.threshold = {threshold}, returns from " in one for one in remarks
+    )
+
+
 @pytest.mark.parametrize("source", ["judge", "reward", "rule"])
 def test_collected_answers_are_ranked_by_judge_reward_or_rule(source, tmp_path):
     """`loquent collect` with several answers to a row; the rewards of the run rank them."""
