@@ -110,6 +110,16 @@ BAD = {
         r"the field 'text' is missing.*instruction, output.*add to the task: "
         r"columns: \{instruction: prompt, output: references\}",
     ),
+    "a pair": (
+        {"question": "a b", "response_j": "c", "response_k": "d"},
+        {},
+        r"columns: \{question: prompt, response_j: chosen, response_k: rejected\}",
+    ),
+    "an answer with true or false": (
+        {"instruction": "a b", "output": "c", "label": True},
+        {},
+        r"columns: \{instruction: prompt, output: completion\}",
+    ),
     "unknown names": ({"n": 3, "x": "a b", "y": "c"}, {}, r"columns: \{x: prompt, y: references\}"),
     "a conversation": ({"conversation": [ASK]}, {}, r"columns: \{conversation: messages\}"),
     "one column": ({"body": "a b"}, {}, r"columns: \{body: text\}"),
