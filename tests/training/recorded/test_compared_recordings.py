@@ -202,6 +202,10 @@ def test_labelled_answers_teach_kto_with_a_threshold(tmp_path):
         BadSetting, match=r"9 of 9 .* fewer than 2 .*`kto` learns with algorithm.threshold=0.5"
     ):
         trainer(tmp_path, task=task, algorithm={"kind": "kto"}, training={"data": str(path)})
+    with pytest.raises(
+        BadSetting, match=r"no answers to compare: .*; name a file of `chosen` and `rejected`"
+    ):
+        trainer(tmp_path, task=task, training={"data": str(path)})
     equal = tmp_path / "equal.jsonl"
     equal.write_text(json.dumps({"prompt": "q", "chosen": "a", "rejected": "a"}) + "\n")
     with pytest.raises(BadSetting, match=r"equal.jsonl' has no episode \(.*1 \(equal answers\)\)"):
