@@ -308,6 +308,10 @@ class BatchAlgorithm(Algorithm):
         """The least recorded answers to a row that it learns from."""
         return self.least_answers
 
+    def remark(self, batch: Any) -> str:
+        """What a user should know of the recorded answers to learn from; "" for nothing."""
+        return ""
+
     @abstractmethod
     def prepare(self, batch: Any) -> Any:
         """The batch with rewards, advantages and targets; pure."""

@@ -24,7 +24,7 @@ class Columns:
     Args:
         text: the name of the column with the text.
         label: the name of the column with the label; "" takes `label` if the records have it. A label is an
-            int or a string.
+            int or a string. True or False beside a `completion` is a preference, and no label of the row.
         labels: the allowed labels as strings; () allows any.
         names: the fields that columns become, by the columns' names.
     """
@@ -60,13 +60,18 @@ class Columns:
 
     def is_labelled(self, record: Mapping[str, Any]) -> bool:
         """Whether all rows of a file must have a label, of which this is the first record."""
-        return bool(self.label) or self.rename(record).get("label") is not None
+        if self.label:
+            return True
+        named = self.rename(record)
+        return named.get("label") is not None and not _is_preference(named)
 
     def fields(self, record: Mapping[str, Any], labelled: bool) -> Record:
         """The fields of a row; ValueError as `rows`."""
         named = {name: value for name, value in self.rename(record).items() if value is not None}
         fields = {**named, **self._form(named)}
-        if labelled:
+        if not labelled and _is_preference(named):
+            del fields["label"]
+        elif labelled:
             fields["label"] = self._label(named)
         elif "label" in named:
             raise ValueError(
@@ -116,6 +121,11 @@ class Columns:
         if self.labels and str(label) not in self.labels:
             raise ValueError(f"the label {label!r} is unknown; known: {', '.join(self.labels)}")
         return label
+
+
+def _is_preference(named: Mapping[str, Any]) -> bool:
+    """Whether the label of a record says if its completion is good, as in TRL's files for KTO."""
+    return isinstance(named.get("label"), bool) and named.get("completion") is not None
 
 
 def field(record: Mapping[str, Any], name: str) -> Any:

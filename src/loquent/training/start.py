@@ -210,10 +210,11 @@ def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
     reads = algorithm.reads
     source = "data" if settings.data else "expert" if settings.teacher else reads[0]
     if source == "data" and not settings.data:
+        pairs = ", to a file of `chosen` and `rejected`" if algorithm.least_answers > 1 else ""
         raise BadSetting(
-            f"{algorithm.name} learns from others' episodes, and the recipe names none; set training.data "
-            "to files or folders of recorded ones (`loquent collect` makes them), or training.teacher to an "
-            "agent"
+            f"{algorithm.name} learns from others' episodes, and the recipe names none; set training.data to "
+            f"files or folders of recorded ones (`loquent collect` makes them){pairs}, or training.teacher "
+            "to an agent"
         )
     if source not in reads:
         data, teacher = ", ".join(settings.data), settings.teacher

@@ -90,12 +90,35 @@ def test_columns_give_fields_their_names():
     assert dict(fields) == {"prompt": "why?", "references": ("x", "y"), "label": 3}
 
 
+@pytest.mark.parametrize("good", [True, False])
+@pytest.mark.parametrize("completion", ["four", [ANSWER]])
+def test_true_or_false_beside_a_completion_is_a_preference_and_no_class(good, completion):
+    record = {"prompt": "two and two?", "completion": completion, "label": good}
+    assert not Columns().is_labelled(record)
+    fields = Columns().fields(record, False)
+    assert (fields["references"], "label" in fields) == (("four",), False)
+    with pytest.raises(ValueError, match=f"the label is {good}; it must be an integer or a string"):
+        Columns(label="label").fields(record, True)
+    assert Columns().is_labelled({"prompt": "a", "completion": "b", "label": 1}), "a class"
+    assert Columns().is_labelled({"text": "a", "label": good}), "a wrong class"
+
+
 BAD = {
     "another column": (
         {"instruction": "a b", "output": "c"},
         {},
         r"the field 'text' is missing.*instruction, output.*add to the task: "
         r"columns: \{instruction: prompt, output: references\}",
+    ),
+    "a pair": (
+        {"question": "a b", "response_j": "c", "response_k": "d"},
+        {},
+        r"columns: \{question: prompt, response_j: chosen, response_k: rejected\}",
+    ),
+    "an answer with true or false": (
+        {"instruction": "a b", "output": "c", "label": True},
+        {},
+        r"columns: \{instruction: prompt, output: completion\}",
     ),
     "unknown names": ({"n": 3, "x": "a b", "y": "c"}, {}, r"columns: \{x: prompt, y: references\}"),
     "a conversation": ({"conversation": [ASK]}, {}, r"columns: \{conversation: messages\}"),

@@ -202,10 +202,58 @@ def test_labelled_answers_teach_kto_with_a_threshold(tmp_path):
         BadSetting, match=r"9 of 9 .* fewer than 2 .*`kto` learns with algorithm.threshold=0.5"
     ):
         trainer(tmp_path, task=task, algorithm={"kind": "kto"}, training={"data": str(path)})
+    with pytest.raises(
+        BadSetting, match=r"no answers to compare: .*; name a file of `chosen` and `rejected`"
+    ):
+        trainer(tmp_path, task=task, training={"data": str(path)})
     equal = tmp_path / "equal.jsonl"
     equal.write_text(json.dumps({"prompt": "q", "chosen": "a", "rejected": "a"}) + "\n")
     with pytest.raises(BadSetting, match=r"equal.jsonl' has no episode \(.*1 \(equal answers\)\)"):
         trainer(tmp_path, task=task, training={"data": str(equal)})
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_one_file_of_labelled_answers_is_the_task_and_the_data(chat, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    records = [{"prompt": f"q {i}", "completion": " good plot", "label": i % 2 == 0} for i in range(30)]
+    if chat:
+        records = [
+            one | {"prompt": [everyday.user(one["prompt"])], "completion": [everyday.assistant(" good plot")]}
+            for one in records
+        ]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    run = trainer(tmp_path, algorithm={"kind": "kto", "threshold": 0.5}, training={"data": str(path)})
+    rows = run.task.rows("train")
+    assert run.experience.recording.episodes == len(rows)
+    good = [int(row.id.rpartition("-")[2]) % 2 for row in rows]
+    assert run.experience.recording.mean_return == pytest.approx(sum(good) / len(good))
+    assert run.update()["preference/compared"] == 6.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "threshold", "why"),
+    [
+        ([True] * 9, 0.5, "all 9 answers are desirable, and none is undesirable"),
+        ([False] * 9, 0.5, "all 9 answers are undesirable, and none is desirable"),
+        ([True, False] * 4, 1.0, "all 8 answers are undesirable, and none is desirable"),
+        ([True, False] * 4, 0.5, ""),
+    ],
+)
+def test_labels_of_one_kind_alone_are_remarked(labels, threshold, why, tmp_path):
+    task = rows_of(tmp_path, count=4)
+    path = tmp_path / "kto.jsonl"
+    records = ({"prompt": f"q {i}", "completion": " a", "label": label} for i, label in enumerate(labels))
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    kto = {"kind": "kto", "threshold": threshold}
+    file = recipe(tmp_path, task=task, algorithm=kto, training={"data": str(path)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Trainer(recipes.load(str(file)))
+    remarks = [str(one.message) for one in caught if "desirable" in str(one.message)]
+    assert len(remarks) == bool(why)
+    assert all(
+        f"training.data: {why} (algorithm.threshold = {threshold}, returns from " in one for one in remarks
+    )
 
 
 @pytest.mark.parametrize("source", ["judge", "reward", "rule"])

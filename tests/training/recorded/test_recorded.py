@@ -154,6 +154,11 @@ def test_rows_of_a_file_beside_the_episodes_are_known(wordle_games, tmp_path):
         (("training.data=@empty",), "ilql", "the folder has no episodes.jsonl"),
         ((), "ilql", "ilql learns from others' episodes, .* set training.data to files or folders"),
         (
+            ("training.data=",),
+            "dpo",
+            "dpo learns from others' .* a file of `chosen` and `rejected`, or training.t",
+        ),
+        (
             ("training.data=@", "model.critic=head"),
             "ppo",
             "training.data = .*: ppo learns from its own play only; from others' episodes learn .*ilql",

@@ -90,6 +90,21 @@ class KTO(PreferenceLearner):
         chosen[0] = True
         return Units(batch, members.reshape(-1, 1), chosen.flatten())
 
+    def remark(self, batch: TokenBatch) -> str:
+        """That all answers are of one kind, with their number and returns."""
+        desirable = self.units(batch).desirable
+        assert desirable is not None
+        good = int(desirable.sum())
+        if self.config.threshold is None or 0 < good < len(desirable):
+            return ""
+        kind, other = ("desirable", "undesirable") if good else ("undesirable", "desirable")
+        low, high = returns_of(batch, episodes_of(batch)).aminmax()
+        return (
+            f"all {len(desirable)} answers are {kind}, and none is {other} (algorithm.threshold = "
+            f"{self.config.threshold}, returns from {low:g} to {high:g}); KTO is made for both kinds: add "
+            f"{other} answers, or set a threshold between the returns"
+        )
+
     def loss(self, model: Actor, minibatch: Units) -> LossOfPart:
         """The sum of `losses.kto_loss` over the answers of a part."""
         config, kl = self.config, estimated_kl(model, minibatch, self.config.token_budget)

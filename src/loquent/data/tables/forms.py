@@ -44,6 +44,12 @@ OF_TOOLS = {"assistant": ("tool_calls",), "tool": ("name", "tool_call_id")}
 ROLES = ("system", "developer", "user", "assistant", "tool")
 LIKE_PROMPT = ("instruction", "query", "input", "problem", "source", "article", "document")
 LIKE_ANSWER = ("response", "output", "solution", "target", "summary", "ground_truth", "answers")
+LIKELY = {
+    "prompt": ("question", *LIKE_PROMPT),
+    "chosen": ("response_j", "preferred", "accepted", "better", "winner", "positive", "pos"),
+    "rejected": ("response_k", "dispreferred", "declined", "worse", "loser", "negative", "neg"),
+    "completion": LIKE_ANSWER,
+}
 Messages = list[dict[str, Any]]
 
 
@@ -125,13 +131,24 @@ def advice(record: Mapping[str, Any]) -> str:
     prompt = _guess(names, ("prompt", "question", *LIKE_PROMPT))
     if prompt is None:
         return ""
-    if isinstance(record[prompt], list | tuple):
+    pair = guesses(names, ("prompt", "chosen", "rejected"))
+    if len(pair) == 3:
+        chosen = pair
+    elif isinstance(record[prompt], list | tuple):
         chosen = {prompt: "messages"}
     else:
         answer = _guess([name for name in names if name != prompt], ("references", "answer", *LIKE_ANSWER))
-        chosen = {prompt: "text"} if answer is None else {prompt: "prompt", answer: "references"}
+        field = "completion" if isinstance(record.get("label"), bool) else "references"
+        chosen = {prompt: "text"} if answer is None else {prompt: "prompt", answer: field}
     line = ", ".join(f"{name}: {field}" for name, field in chosen.items())
     return f"add to the task: columns: {{{line}}}"
+
+
+def guesses(names: Sequence[str], fields: Sequence[str]) -> dict[str, str]:
+    """The fields that the columns with the likeliest names become, by the columns' names."""
+    by_name = {name.lower(): name for name in reversed(names)}
+    likely = {field: [name for name in LIKELY.get(field, ()) if name in by_name] for field in fields}
+    return {by_name[found[0]]: field for field, found in likely.items() if found}
 
 
 def _guess(names: Sequence[str], likely: Sequence[str]) -> str | None:

@@ -18,12 +18,6 @@ from loquent.tasks.generation.rows import Options, cut_row
 
 LABELS = {"true": True, "false": False}  # as tables of texts write them
 GOOD, BAD = 1.0, 0.0  # the scores of answers
-LIKELY = {
-    "prompt": ("question", *forms.LIKE_PROMPT),
-    "chosen": ("response_j", "preferred", "accepted", "better", "winner", "positive", "pos"),
-    "rejected": ("response_k", "dispreferred", "declined", "worse", "loser", "negative", "neg"),
-    "completion": forms.LIKE_ANSWER,
-}
 
 
 def answers(options: Options, id: str, record: Mapping[str, Any]) -> list[tuple[Row, float]]:
@@ -92,10 +86,7 @@ def _missing(given: Mapping[str, Any]) -> str:
     needed = ("prompt", "completion", "label") if labelled else ("prompt", "chosen", "rejected")
     implicit = {"prompt"} if "chosen" in given else set()
     lacking = [name for name in needed if name not in given and name not in implicit]
-    columns = {str(name).lower(): name for name in reversed(list(given))}
-    guesses = {
-        columns[likely]: name for name in lacking for likely in LIKELY.get(name, ()) if likely in columns
-    }
+    guesses = forms.guesses([str(name) for name in given], lacking)
     line = ", ".join(f"{column}: {name}" for column, name in guesses.items())
     advice = f"; add to the task: columns: {{{line}}}" if set(guesses.values()) == set(lacking) else ""
     return (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from loquent.core.settings import Remark
 from loquent.core.task import Row
 from loquent.data.pools import Pool, Sampler
 from loquent.errors import BadCheckpoint
@@ -36,6 +38,8 @@ class RecordedEpisodes(TokenBatches):
         self.compares = type(parts.algorithm).least_answers > 1
         least = parts.algorithm.least_recorded if self.compares else None
         self.recording = record(self.settings, parts.task, parts.actor, rewards, cuts, least)
+        if remark := parts.algorithm.remark(self.recording.batch):
+            warnings.warn(f"training.data: {remark}", Remark, stacklevel=2)
         rows = self.recording.batch if parts.algorithm.scored else self.batch
         units = self.recording.groups if self.compares else range(len(rows))
         pool = Pool(tuple(Row(str(unit)) for unit in units))

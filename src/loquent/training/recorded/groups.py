@@ -50,9 +50,10 @@ def comparable(
     )
     if len(left_out) == len(chosen):
         raise BadSetting(
-            f"training.data = {paths!r} has no answers to compare: {counts}; collect several answers to each "
-            "row (`loquent collect` with design.answers=4) and score them by a reward that tells them apart. "
-            "Of answers with labels, each alone, `kto` learns with algorithm.threshold=0.5"
+            f"training.data = {paths!r} has no answers to compare: {counts}; name a file of `chosen` and "
+            "`rejected`, or collect several answers to each row (`loquent collect` with design.answers=4), "
+            "and score them by a reward that tells them apart. Of answers with labels, each alone, "
+            "`kto` learns with algorithm.threshold=0.5"
         )
     if left_out:
         warnings.warn(f"training.data: {counts}; they are left out", Remark, stacklevel=3)
