@@ -172,9 +172,9 @@ def test_equal_values_go_on_in_the_order_of_the_trials_and_failed_ones_never():
     assert halving.survivors(dict.fromkeys(range(100), 0.0), 0.07, True) == [*range(7)], "0.07 * 100 > 7"
     assert halving.survivors({0: None, 1: None, 2: 0.1}, 1.0, True) == [2]
     assert halving.survivors({0: None}, 1.0, True) == []
-    assert halving.best([values, {1: 0.2, 3: 0.2}], True) == 1
-    assert halving.best([values, {1: None}], True) == 3, "a trial that failed later is not the best"
-    assert halving.best([{0: None}], True) is None
+    assert halving.leaders([values, {1: 0.2, 3: 0.2}], True) == [1, 3]
+    assert halving.leaders([values, {1: None}], True) == [3], "a trial that failed later is not the best"
+    assert halving.leaders([{0: None}], True) == []
     assert halving.read_rungs("10, 30", 90) == (10, 30, 90)
     assert halving.read_rungs("", 90) == (90,)
 
