@@ -260,8 +260,9 @@ def _findings(found: Diagnosis) -> list[Block]:
     unjudged = [Item(f"`{rule}`: {why}") for rule, why in found.unjudged.items()]
     head = found.head()
     head = f"{head[0].upper()}{head[1:]}."
+    silent = not items and found.updates
     return [
-        Text(head if items else f"{head} {SILENCE}", f"verdict {'alarm' if items else 'calm'}"),
+        Text(f"{head} {SILENCE}" if silent else head, f"verdict {'alarm' if items else 'calm'}"),
         *([Items(items)] if items else []),
         *([Fold("Rules that could not judge", [Items(unjudged)])] if unjudged else []),
     ]

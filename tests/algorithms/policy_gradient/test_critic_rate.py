@@ -148,6 +148,17 @@ def test_a_policy_that_stays_is_not_a_run_in_vain():
     assert own.idle(4, 16) == "learning_rate = 0: no update changes a weight but those of the critic"
 
 
+@pytest.mark.parametrize("kind", [ppo, nlpo])
+def test_a_warm_up_of_the_critic_over_the_whole_run_is_named(kind):
+    warm = kind.Config(critic_warmup=4)
+    assert warm.idle(4, 16) == (
+        "critic_warmup = 4 of 4 updates: the critic learns alone, and no update changes the policy; set "
+        "critic_warmup below 4"
+    )
+    assert warm.idle(5, 16) == ""
+    assert "critic_warmup" not in dataclasses.replace(warm, learning_rate=0.0).idle(4, 16)
+
+
 def test_a_critic_that_stops_before_the_end_is_named():
     shape = {"minibatch": 8, "epochs": 1}  # two gradient steps in each of four updates
     stays = ppo.Config(critic_learning_rate=0.0, **shape).idle(4, 16)

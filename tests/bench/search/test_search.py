@@ -17,6 +17,7 @@ from loquent.bench.search import journal, page, trials
 from loquent.bench.search.planning import plan
 from loquent.bench.search.search import resume_search, search
 from loquent.cli import main as cli
+from loquent.cli.commands.search import report_search
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.files.run_folder import RunFolder, Tuning
 from loquent.report import write_report
@@ -56,6 +57,18 @@ def timeless(folder):
     lines = [json.loads(line) for line in (folder / "search.jsonl").read_text().splitlines()]
     best = recipes.load(folder / "best.yaml")
     return [{**line, "seconds": 0} for line in lines], replace(best, tuning=replace(best.tuning, seconds=0.0))
+
+
+def test_trials_that_tie_with_the_best_are_counted(whole, tmp_path, capsys):
+    assert "tie" not in (whole / "search.html").read_text().partition("<main")[2]
+    recipe = small("algorithm.learning_rate=0", "training.updates=1")
+    found, _ = of(tmp_path / "ties", recipe, ("algorithm.epochs=1,2",), trials=None)
+    assert (found.best, found.ties, found.as_json()["ties"]) == (0, [0, 1], [0, 1])
+    assert [found.state(trial) for trial in (0, 1)] == ["the best", "ties with the best"]
+    says = "2 trials tie with the best value; the first of them is named."
+    report_search(found)
+    assert says in capsys.readouterr().out
+    assert says in page.html(found)
 
 
 def test_after_each_rung_the_better_half_goes_on(whole):

@@ -103,6 +103,24 @@ def test_a_search_reads_validation_rows_only(small, split, says):
         wish(small.replace(f"training.evaluate_split={split}"), "algorithm.clip=0.1,0.2")
 
 
+@pytest.mark.parametrize(
+    ("overrides", "on", "says"),
+    [
+        (
+            ["final_split=validation"],
+            "return",
+            "training.final_split = 'validation' .*Set training.final_split=",
+        ),
+        (["final_split=validation"], "validation/return", "training.final_split = 'validation' "),
+        (["split=validation"], "return", "by memory. Set training.split=train$"),
+    ],
+)
+def test_advice_about_splits_is_about_the_cause(small, overrides, on, says):
+    with pytest.raises(BadSetting, match=says) as error:
+        wish(small.replace(*(f"training.{text}" for text in overrides)), "algorithm.clip=0.1,0.2", on=on)
+    assert "Set training.evaluate_split=validation" not in str(error.value)
+
+
 def test_a_combination_that_the_recipe_refuses_is_found_in_a_corner():
     recipe = recipes.load("reviews_ppo", ["task.limit=20"], profile="smoke")
     with pytest.raises(BadSetting, match=r"width = 20 must be a multiple of heads = 3"):
@@ -154,9 +172,9 @@ def test_equal_values_go_on_in_the_order_of_the_trials_and_failed_ones_never():
     assert halving.survivors(dict.fromkeys(range(100), 0.0), 0.07, True) == [*range(7)], "0.07 * 100 > 7"
     assert halving.survivors({0: None, 1: None, 2: 0.1}, 1.0, True) == [2]
     assert halving.survivors({0: None}, 1.0, True) == []
-    assert halving.best([values, {1: 0.2, 3: 0.2}], True) == 1
-    assert halving.best([values, {1: None}], True) == 3, "a trial that failed later is not the best"
-    assert halving.best([{0: None}], True) is None
+    assert halving.leaders([values, {1: 0.2, 3: 0.2}], True) == [1, 3]
+    assert halving.leaders([values, {1: None}], True) == [3], "a trial that failed later is not the best"
+    assert halving.leaders([{0: None}], True) == []
     assert halving.read_rungs("10, 30", 90) == (10, 30, 90)
     assert halving.read_rungs("", 90) == (90,)
 

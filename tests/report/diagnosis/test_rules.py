@@ -184,6 +184,61 @@ def test_a_useless_critic_is_told_of_its_learning_rate(tmp_path):
     assert "algorithm.critic_learning_rate: " in finding.setting
 
 
+STILL = {"policy/entropy": (2.0, 2.0), "rollout/return": LEVEL, "kl/reference_k3": (1e-5, 1e-5, 1e-6)}
+STILL |= {"kl/coefficient": (5.0, 5.0, 0.0)}
+RATE = "algorithm.learning_rate"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides", "keys", "tries"),
+    [
+        (GRPO, (f"{RATE}=0", "algorithm.schedule=constant"), STILL, {RATE}),
+        (PPO, ("algorithm.critic_learning_rate=0",), STILL, {"algorithm.critic_learning_rate"}),
+        (
+            GRPO,
+            ("algorithm.schedule=cosine", "algorithm.total_steps=9", "algorithm.floor=0"),
+            {"rollout/return": LEVEL, "learning_rate": [1e-3] * 9 + [0.0] * (UPDATES - 9)},
+            {"algorithm.total_steps", "algorithm.floor", "algorithm.schedule"},
+        ),
+    ],
+)
+def test_a_rate_of_zero_is_told_of_its_cause_alone(recipe, overrides, keys, tries, tmp_path):
+    name = next((path.partition("=")[0] for path in overrides if path.endswith("rate=0")), "")
+    remarks = (
+        [{"update": 0, "remark": f"r: {name.removeprefix('algorithm.')} = 0: no update"}] if name else []
+    )
+    found = run(tmp_path / "run", recipe, keys, overrides=overrides, remarks=remarks).findings
+    [finding] = [each for each in found if each.rule == "learning_rate_zero"]
+    assert {text.split(" = ")[0] for text in finding.setting.split("; ")} == tries
+    if name:
+        assert finding.shows == f"{name} is 0"
+    if name == RATE:
+        assert len(found) == 1, "no penalty holds a policy that cannot move"
+
+
+def test_without_a_penalty_none_is_said_to_be_outweighed(tmp_path):
+    keys = {"rollout/return": RISING, "kl/reference_k3": (0.0, 6.0), "kl/coefficient": ZERO}
+    [finding] = run(tmp_path / "run", GRPO, keys, overrides=("algorithm.beta=0",)).findings
+    assert finding.rule == "kl_explosion"
+    assert "outweighs" not in finding.cause
+    assert "algorithm.beta = 0.0: above 0" in finding.setting
+    assert "kl_target" not in finding.setting
+
+
+@pytest.mark.parametrize("planned", [UPDATES, 2 * UPDATES])
+def test_a_critic_that_learns_alone_holds_no_policy_at_its_reference(planned, tmp_path):
+    warm = (f"algorithm.critic_warmup={UPDATES}", f"training.updates={planned}")
+    found = run(tmp_path / "run", PPO, STILL, overrides=warm)
+    if planned > UPDATES:
+        assert not found.findings
+        assert "critic_warmup" in found.unjudged["kl_collapse"]
+        return
+    [finding] = found.findings
+    assert finding.rule == "kl_collapse"
+    assert finding.setting == f"algorithm.critic_warmup = {UPDATES}: below {UPDATES}, the updates of the run"
+    assert "penalty" not in finding.cause
+
+
 REST = "reviews_rest"
 
 

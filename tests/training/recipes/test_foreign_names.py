@@ -92,6 +92,7 @@ def refusal(*overrides, name="reviews_grpo"):
         ("reviews_grpo", "learning_rate=0.1", "algorithm.learning_rate"),
         ("reviews_grpo", "evaluation.do_sample=false", "decoding.method"),
         ("reviews_ppo", "algorithm.ent_coef=0.1", "algorithm.entropy_coefficient"),
+        ("reviews_ppo", "algorithm.critic_lr=1e-3", "algorithm.critic_learning_rate"),
         ("reviews_ppo", "algorithm.n_steps=128", "training.episodes"),
         ("reviews_ppo", "gamma=0.9", "algorithm.gamma"),
         ("reviews_ppo", "algorithm.target_kl=0.1", "algorithm.stop_kl or algorithm.kl_target"),

@@ -70,6 +70,16 @@ class Config(CriticRateConfig):
                 "gives it no loss; set value_coefficient above 0, or critic_warmup to 0"
             )
 
+    def idle(self, updates: int, episodes: int) -> str:
+        """Why a learning rate is 0, or the policy never learns, as a sentence; "" if neither is so."""
+        reasons = [super().idle(updates, episodes)]
+        if self.learning_rate and 0 < updates <= self.critic_warmup:
+            reasons.append(
+                f"critic_warmup = {self.critic_warmup} of {updates} updates: the critic learns alone, and no "
+                f"update changes the policy; set critic_warmup below {updates}"
+            )
+        return "; ".join(filter(None, reasons))
+
 
 class PPO(ActorCritic):
     """PPO on the policy and the critic of an `Actor`, without dropout."""

@@ -59,6 +59,12 @@ def check_split(recipe: Recipe, metric: str) -> None:
     training = recipe.training
     split, final = training.evaluate_split, training.final_split
     head = metric.partition("/")[0]
+    if split == final != "test":
+        raise BadSetting(
+            f"training.final_split = {final!r} is the split that chooses the best trial too "
+            "(training.evaluate_split). The final evaluation of the winner would be too good. Set "
+            "training.final_split=test"
+        )
     if head in (final, "test"):
         raise BadSetting(
             f"--on {metric}: a search never reads the split {head!r}. A choice by it would make the final "
@@ -70,9 +76,10 @@ def check_split(recipe: Recipe, metric: str) -> None:
             "make the final evaluation of the winner too good. Set training.evaluate_split=validation"
         )
     if split == training.split:
+        cause = "split=train" if split == "validation" else "evaluate_split=validation"
         raise BadSetting(
             f"training.evaluate_split = {split!r} has the rows that trials learn from, so a search would "
-            "choose by memory. Set training.evaluate_split=validation"
+            f"choose by memory. Set training.{cause}"
         )
 
 

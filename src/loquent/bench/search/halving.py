@@ -43,11 +43,11 @@ def survivors(values: Mapping[int, float | None], keep: float, higher: bool) -> 
     return sorted(ranking(values, higher)[: max(1, share)])
 
 
-def best(rungs: Sequence[Mapping[int, float | None]], higher: bool) -> int | None:
-    """The best of the trials that came farthest, without those that failed; None if all failed."""
+def leaders(rungs: Sequence[Mapping[int, float | None]], higher: bool) -> list[int]:
+    """The trials with the best value of those that came farthest, without those that failed, in order."""
     failed = {trial for values in rungs for trial, value in values.items() if value is None}
     for values in reversed(rungs):
         order = ranking({trial: own for trial, own in values.items() if trial not in failed}, higher)
         if order:
-            return order[0]
-    return None
+            return [trial for trial in order if values[trial] == values[order[0]]]
+    return []

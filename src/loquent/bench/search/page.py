@@ -38,6 +38,8 @@ def summary(results: Results) -> str:
         text += f" After each rung ({rungs} updates) the best {plan.keep:.0%} of its trials went on."
         if why := results.recipe.config.spread_over_run():
             text += f" Each rung trained anew: {why}."
+    if (ties := len(results.ties)) > 1:
+        text += f" {ties} trials tie with the best value; the first of them is named."
     return text
 
 

@@ -35,7 +35,12 @@ class Results:
     @property
     def best(self) -> int | None:
         """The best trial; None if all failed."""
-        return halving.best(self.rungs, self.plan.higher)
+        return next(iter(self.ties), None)
+
+    @property
+    def ties(self) -> list[int]:
+        """The trials whose value equals that of the best one, which is the first of them."""
+        return halving.leaders(self.rungs, self.plan.higher)
 
     def last_rung(self, trial: int) -> int:
         """The last rung in which a trial has a value."""
@@ -48,7 +53,9 @@ class Results:
                 return f"ended at update {self.plan.rungs[number - 1]}"
             if values[trial] is None:
                 return f"failed: {self.journal.results[trial, number].why}"
-        return "the best" if trial == self.best else "trained to the end"
+        if trial == self.best:
+            return "the best"
+        return "ties with the best" if trial in self.ties else "trained to the end"
 
     def table(self) -> Table:
         """All trials, the best first: settings, values after each rung, and what became of them."""
@@ -79,6 +86,7 @@ class Results:
             "out": str(self.folder),
             "metric": self.plan.metric,
             "best": None if self.best is None else self._trial(self.best),
+            "ties": self.ties,
             "trials": [self._trial(trial) for trial in self.rungs[0]],
             "tuning": plain(self.tuning),
         }

@@ -20,9 +20,10 @@ class Options(CommandOptions):
 
 
 def run(options: Options) -> tuple[int, dict[str, Any]]:
-    """Print the diagnosis of each run and return all of them."""
+    """Print the diagnosis of each run, unless JSON is asked for, and return all of them."""
     from loquent.report.groups import read
 
     found = [each.diagnosis for group in read(options.runs) for each in group.runs]
-    print("\n\n".join(diagnosis.text() for diagnosis in found))
+    if not options.json:
+        print("\n\n".join(diagnosis.text() for diagnosis in found))
     return 0, {"runs": [diagnosis.as_json() for diagnosis in found]}

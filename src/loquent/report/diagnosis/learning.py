@@ -13,6 +13,7 @@ from loquent.statistics.tables import short
 MEASURES = ("success", "return")
 GREEDY = ("greedy", "beam")
 IDLE = re.compile(r"learning_rate = 0:|learning rate is 0 after update (\d{1,15})")  # `AlgorithmConfig.idle`
+RATES = {"algorithm.learning_rate": "policy", "algorithm.critic_learning_rate": "critic"}
 
 
 def undertrained_clone(log: Log, *, nats: float = 0.1) -> Finding | None:
@@ -94,8 +95,8 @@ def learning_rate_zero(log: Log, *, share: float = 0.05) -> Finding | None:
     rate = log.find("learning_rate") or log.find("sb3/learning_rate")
     zero = sum(not value for value in rate.values[:-1]) if rate else 0
     where = f"{rate.key} is 0 in {zero} of {len(rate)} updates" if rate else ""
-    if log.setting("algorithm.learning_rate") == 0:
-        zero, where = planned, "algorithm.learning_rate is 0"
+    if stopped := _rate_of_zero(log):
+        zero, where = planned, f"{stopped} is 0"
     for found in filter(None, map(IDLE.search, log.remarks)):
         idle = planned - int(found[1] or 0)  # the remark on the setting names no update
         if idle > zero:
@@ -104,19 +105,26 @@ def learning_rate_zero(log: Log, *, share: float = 0.05) -> Finding | None:
         raise NotLogged("the learner has no learning rate")
     if zero < max(share * planned, 1):
         return None
-    return Finding(
-        "learning_rate_zero",
-        where,
-        "the schedule ends before the run, or the rate was set to 0: those updates change no weight",
-        log.advice(
-            {
-                "algorithm.total_steps": "0, for the whole run",
-                "algorithm.floor": "above 0",
-                "algorithm.learning_rate": "above 0",
-                "algorithm.schedule": "constant",
-            }
-        ),
-    )
+    return Finding("learning_rate_zero", where, *_why_zero(log))
+
+
+def _rate_of_zero(log: Log) -> str:
+    """The setting of a learning rate that is 0, that of the policy first; "" if none is."""
+    return next((name for name in RATES if log.setting(name) == 0), "")
+
+
+def _why_zero(log: Log) -> tuple[str, str]:
+    """The cause of a learning rate of 0, and the settings that have it."""
+    if stopped := _rate_of_zero(log):
+        cause = f"the rate was set to 0: those updates change no weight of the {RATES[stopped]}"
+        return cause, log.advice({stopped: "above 0"})
+    total, floor = log.number("algorithm.total_steps", 0), log.number("algorithm.floor", 0)
+    settings = {
+        **({"algorithm.total_steps": "0, for the whole run"} if total else {}),
+        **({"algorithm.floor": "above 0"} if not floor else {}),
+        "algorithm.schedule": "constant",
+    }
+    return "the schedule ends before the run: those updates change no weight", log.advice(settings)
 
 
 def train_above_validation(

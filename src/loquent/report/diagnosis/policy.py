@@ -50,15 +50,16 @@ def kl_explosion(log: Log, *, nats: float = 1.0) -> Finding | None:
         return None
     beta = log.find("kl/coefficient")
     held = f", with a coefficient of {short(beta.end)}" if beta else ""
+    penalty = (beta.end if beta else log.number("algorithm.beta", 0)) > 0
+    first = "the reward outweighs the penalty" if penalty else "no penalty holds the policy"
+    penalties = {"algorithm.beta": "raise it", "algorithm.kl_target": "0.1"}
     return Finding(
         "kl_explosion",
         f"{kl.key} rose from {short(kl.start)} to {short(kl.end)} nats per token{held}",
-        "the reward outweighs the penalty, or the steps are too large: the policy has left the language of "
-        "its reference",
+        f"{first}, or the steps are too large: the policy has left the language of its reference",
         log.advice(
             {
-                "algorithm.beta": "raise it",
-                "algorithm.kl_target": "0.1",
+                **(penalties if penalty else {"algorithm.beta": "above 0"}),
                 "algorithm.learning_rate": "a third of it",
                 "algorithm.stop_kl": "0.02",
             }
@@ -75,8 +76,20 @@ def kl_collapse(log: Log, *, nats: float = 0.001) -> Finding | None:
     returns, kl, beta = log.own_returns(), log.series(*KL), log.series("kl/coefficient")
     if beta.end <= 0:
         raise NotLogged("no penalty holds the policy at a reference")
+    if log.setting("algorithm.learning_rate") == 0:
+        raise NotLogged("algorithm.learning_rate is 0, so the policy cannot leave its reference")
+    warmup, planned = log.number("algorithm.critic_warmup", 0), log.number("training.updates", 0)
+    if log.updates <= warmup < planned:
+        raise NotLogged(f"the critic learns alone in the first {warmup:g} updates (critic_warmup)")
     if abs(kl.end) >= nats or returns.moves(1) or log.solved():
         return None
+    if log.updates <= warmup:
+        return Finding(
+            "kl_collapse",
+            f"{kl.key} is {short(kl.end)} nats per token in the last quarter of {log.updates} updates",
+            f"the critic learns alone in the first {warmup:g} updates, which are all: the policy does not",
+            log.advice({"algorithm.critic_warmup": f"below {planned:g}, the updates of the run"}),
+        )
     return Finding(
         "kl_collapse",
         f"{kl.key} is {short(kl.end)} nats per token in the last quarter with a coefficient of "
@@ -138,7 +151,11 @@ def critic_explains_nothing(log: Log, *, most: float = 0.0, errors: float = 2.0)
             {
                 "algorithm.critic_learning_rate": "three times algorithm.learning_rate",
                 "algorithm.epochs": "raise it",
-                "algorithm.critic_warmup": "5 updates",
+                **(
+                    {}
+                    if log.number("algorithm.critic_warmup", 0)
+                    else {"algorithm.critic_warmup": "5 updates"}
+                ),
                 "model.critic": "network",
                 "algorithm.kind": "grpo or rloo, which have no critic",
             }

@@ -76,7 +76,8 @@ class Diagnosis:
         """What was looked at, and how many rules speak, in a sentence."""
         judged = len(RULES) - len(self.unjudged)
         spoke = len(self.findings)
-        words = "no rule speaks" if not spoke else f"{spoke} rule{'s speak' if spoke > 1 else ' speaks'}"
+        silent = "no rule speaks" if self.updates else "nothing is logged yet"
+        words = silent if not spoke else f"{spoke} rule{'s speak' if spoke > 1 else ' speaks'}"
         return f"{words}; {judged} of {len(RULES)} rules could judge the {self.updates} updates"
 
     def text(self) -> str:
@@ -87,7 +88,7 @@ class Diagnosis:
                 f"{found.rule}\n  the log shows  {line(found.shows)}\n  likely cause   {line(found.cause)}\n"
                 f"  try            {line(found.setting)}"
             )
-        if not self.findings:
+        if not self.findings and self.updates:
             parts.append(SILENCE)
         if self.unjudged:
             parts.append(f"not judged, with reasons in --json: {', '.join(self.unjudged)}")
