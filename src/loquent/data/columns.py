@@ -62,12 +62,12 @@ class Columns:
         """Whether all rows of a file must have a label, of which this is the first record."""
         if self.label:
             return True
-        named = self.rename(record)
+        named = self.own_names(record)
         return named.get("label") is not None and not _is_preference(named)
 
     def fields(self, record: Mapping[str, Any], labelled: bool) -> Record:
         """The fields of a row; ValueError as `rows`."""
-        named = {name: value for name, value in self.rename(record).items() if value is not None}
+        named = {name: value for name, value in self.own_names(record).items() if value is not None}
         fields = {**named, **self._form(named)}
         if not labelled and _is_preference(named):
             del fields["label"]
@@ -88,7 +88,7 @@ class Columns:
         """Whether a row is a text that is still to be cut, and has no prompt of its own."""
         return "prompt" not in self.fields(record, self.is_labelled(record))
 
-    def rename(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def own_names(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """The record with the names of fields in the place of its columns' names; ValueError as `rows`."""
         if not self.names:
             return record

@@ -33,7 +33,7 @@ def answers(options: Options, id: str, record: Mapping[str, Any]) -> list[tuple[
                 f"task.{name} = {getattr(options, name)!r:.60}: files of preferences have answers of the "
                 f"agent alone; leave out task.{name}, or collect episodes (`loquent collect`) and score them"
             )
-    named = options.text_source.reader.rename(record)
+    named = options.text_source.reader.own_names(record)
     given = {name: value for name, value in named.items() if value is not None}
     if "chosen" in given and "rejected" in given:
         turned = {**given, "chosen": given["rejected"], "rejected": given["chosen"]}
