@@ -254,7 +254,7 @@ def test_a_policy_that_learns_its_own_answers_is_no_clone(tmp_path):
 
 @pytest.mark.parametrize("recipe", ["reviews_dpo", CLONE, "reviews_online_dpo", REST])
 def test_who_played_is_known_without_the_record_of_the_machine(recipe, tmp_path):
-    """A damaged machine.json leaves the recipe: its data, its teacher, or what its learner reads."""
+    """A damaged machine.json leaves the recipe: its data, its teacher, or what it logs."""
     folder = kept_logs.write(tmp_path / "run", kept_logs.config(recipe), metrics=[{"update": 1}])
     assert ReportedRun(folder).log.imitates is (recipe in ("reviews_dpo", CLONE))
 

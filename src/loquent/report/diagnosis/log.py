@@ -10,9 +10,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from loquent.core import log_keys, registry
+from loquent.core import log_keys
 from loquent.core.guards.json_files import is_number
-from loquent.errors import LoquentError
 from loquent.statistics import trend
 
 QUARTERS = 4
@@ -145,17 +144,13 @@ class Log:
     def imitates(self) -> bool:
         """Whether the run learns from episodes of others (a teacher, recorded ones) instead of its own.
 
-        A learner may imitate the best of its own answers, so the loss that it logs does not tell.
+        Where no player is recorded, a learner of the best of its own answers is known by `reward/kept`.
         """
         if self.player:
             return self.player != "policy"
         if self.setting("training.data") or self.setting("training.teacher"):
             return True
-        try:
-            learner = registry.find("algorithm", str(self.setting("algorithm.kind")))
-        except (LoquentError, ImportError):
-            return False
-        return "play" not in learner.reads
+        return any(map(self.find, IMITATION)) and self.find("reward/kept") is None
 
     def setting(self, place: str, default: Any = None) -> Any:
         """A setting of the recipe, such as `training.updates`."""
