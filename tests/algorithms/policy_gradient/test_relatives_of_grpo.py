@@ -179,8 +179,8 @@ def test_weights_of_another_engine(mode, ratio):
     honest = algorithm.prepare(batch)  # an engine with our weights: weight 1 up to rounding
     assert float((honest.weight[batch.is_action] - 1).abs().max()) < 1e-6
     wrong = torch.rand(batch.tokens.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    said = replace(batch, drawn_logprob=batch.own_logprob + wrong - 0.5)
-    prepared = algorithm.prepare(said)
+    other = replace(batch, drawn_logprob=batch.own_logprob + wrong - 0.5)
+    prepared = algorithm.prepare(other)
     apart = torch.where(batch.is_action, 0.5 - wrong, 0.0)
     if mode.startswith("sequence"):
         apart = episodes_of(batch).sums(apart)[batch.episode][:, None].expand_as(apart)
@@ -201,4 +201,4 @@ def test_a_run_weighs_what_another_engine_drew_and_a_global_baseline_needs_one_a
         Trainer(recipes.load("reviews_grpo", small))
     small += ["algorithm.preset=reinforce_plus_plus", "algorithm.engine_weight=token_mask"]
     trainer = Trainer(recipes.load("reviews_grpo", small))
-    assert trainer.update()["policy/engine_weight"] == pytest.approx(1, abs=1e-4)
+    assert trainer.update()["policy/engine_weight"] == pytest.approx(1, abs=1e-6)

@@ -99,8 +99,8 @@ def answer_row(format: Format, episode: Episode, text: str, limits: Limits) -> t
     """
     turns, seat = episode.turns, episode.learning
     last = max((i for i, turn in enumerate(turns) if turn.seat == seat), default=len(turns))
-    said = replace(episode, turns=(*turns[:last], Turn(seat, text)), ended="end")
-    row = rows_of(said, format, EMPTY, seat, limits)[-1]
+    answered = replace(episode, turns=(*turns[:last], Turn(seat, text)), ended="end")
+    row = rows_of(answered, format, EMPTY, seat, limits)[-1]
     answer = row.answers[-1]
     return row.ids[: answer.start + answer.length], answer.start
 
