@@ -8,11 +8,11 @@ Seats        agent answers; user replies to it (`user`); judge says whether the 
 Reward       none of its own. The terms of a run (a sentiment classifier, a metric, a function) give rewards,
              at the end, per turn or per token.
 Ends         "end" after the answer, or where the user says nothing more; "length" where an answer has more
-             than `max_words` words; in a conversation "out of turns" after `turns` answers, "end text" after
-             `end_text`, "judge", and "no reply" or "no judge" where the agent of that seat failed: nobody
-             learns from such an episode. All are rules, so nothing is bootstrapped. An answer that a decoder stopped
-             at its horizon ends with "cut", and its value is bootstrapped; with `horizon="terminal"` it ends by
-             the rules above, as in the paper's code.
+             than `max_words` words; in a conversation "out of turns" after `turns` answers, "end text"
+             after `end_text`, "judge", and "no reply" or "no judge" where the agent of that seat failed:
+             nobody learns from such an episode. All are rules, so nothing is bootstrapped. An answer that a
+             decoder stopped at its horizon ends with "cut", and its value is bootstrapped; with
+             `horizon="terminal"` it ends by the rules above, as in the paper's code.
 Rows         `prompt`, `references` (continuations; prompt + reference == text), `text`, `label` (or None),
              and `messages` where the row has them. Built in: 24,000 synthetic film reviews; or files, or a
              dataset of the hub. `dataset` names one of GRUE's datasets (`corpora/`), whose rows have
