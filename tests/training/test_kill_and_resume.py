@@ -22,19 +22,7 @@ from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
 # learners by what they keep beside weights: an optimizer, a reference, a mask, heads, candidates
-LEARNERS = (
-    "supervised",
-    "ppo",
-    "nlpo",
-    "ilql",
-    "ilql_utterance",
-    "decision_transformer",
-    "chai",
-    "chai, nothing kept",
-    "dpo",
-    "kto",
-    "orpo",
-)
+LEARNERS = ("supervised", "ppo", "nlpo", *killed_runs.RECORDED)
 SHAPES = {
     **dict.fromkeys(("a2c", "grpo", "online_dpo"), ("gpt2", "t5")),
     **dict.fromkeys(("trpo", "rloo", "reinforced_self_training"), ("llama", "bart")),
