@@ -177,14 +177,16 @@ class TrainingLoop:
     def _evaluate(self) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate in training and write the episodes; returns the evaluation and the values to log."""
         trainer, settings, before = self.trainer, self.settings, time.perf_counter()
-        evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
+        evaluation = trainer.evaluate(
+            settings.evaluate_split, settings.evaluate_episodes, settings.only, by_row=True
+        )
         logs = {f"evaluation/{name}": value for name, value in evaluation.values.items()}
         if SUCCESS in evaluation.errors:
             logs[f"evaluation/{log_keys.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]
         logs |= trainer.experience.held_out_loss()
         trainer.experience.seconds["evaluate"] = round(time.perf_counter() - before, 4)
         self._remark_on_cuts(evaluation)
-        self.folder.write_evaluation_episodes(trainer.updates, evaluation.episodes)
+        self.folder.write_evaluation_in_training(trainer.updates, evaluation.episodes, evaluation.by_row)
         return evaluation, logs
 
     def _remark_on_cuts(self, evaluation: Evaluation) -> None:
