@@ -234,6 +234,14 @@ def in_log(count):
     _around(atomic, "append_line", lambda path, value: path.name == "metrics.jsonl" and tick(path, value))
 
 
+def in_rows(count):
+    """Half a line of evaluation_rows.jsonl is written."""
+    from loquent.files import atomic
+
+    tick = _counted(count, _halved)
+    _around(atomic, "append_line", after=lambda path, _: path.name == "evaluation_rows.jsonl" and tick(path))
+
+
 def after_log(count):
     """An update has been logged; its checkpoint has not been written."""
     from loquent.files import atomic
@@ -317,7 +325,7 @@ POINTS = {
     for one in (
         in_rollout, in_table, in_step, in_network, in_decoding, in_update, in_backward, in_tensors, in_policy,
         in_json, before_rename, after_rename,
-        in_removal, in_log, after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end, anywhere,
-        after_result, in_extension,
+        in_removal, in_log, in_rows, after_log, in_episodes, in_reference, in_note, in_rewriting, at_the_end,
+        anywhere, after_result, in_extension,
     )
 }  # fmt: skip

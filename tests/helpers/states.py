@@ -34,13 +34,15 @@ def difference(one, two):
     """
     for name in (
         "metrics.jsonl",
+        "evaluation_rows.jsonl",
         "evaluation.json",
         "episodes.jsonl",
         "config.yaml",
         "machine.json",
         "checkpoints/best.json",
     ):
-        if (one / name).read_bytes() != (two / name).read_bytes():
+        content = [(run / name).read_bytes() if (run / name).exists() else None for run in (one, two)]
+        if content[0] != content[1]:
             return name
     ours, theirs = RunFolder(one).checkpoints.all(), RunFolder(two).checkpoints.all()
     if [path.name for path in ours] != [path.name for path in theirs]:

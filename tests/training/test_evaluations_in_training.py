@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from helpers.states import difference
 from loquent.bench import jobs
 from loquent.bench import suite as suites
+from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint
+from loquent.files import evaluation_rows, names
 from loquent.report import watch, write_report
 from loquent.report.divergence import FEWEST
 from loquent.report.groups import read
 from loquent.training import recipes
 from loquent.training.train import train
 
+CORPUS = {"watch/distinct_2", "watch/same"}  # scores of all answers together
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
 SHIPPED = {
     name: recipes.load(name)
@@ -130,6 +134,32 @@ def test_the_first_evaluation_is_before_the_first_update(whole):
     assert [line["update"] for line in whole.metrics if "evaluation/return" in line] == list(range(0, 19, 2))
 
 
+def test_each_evaluation_keeps_its_values_by_row(whole):
+    kept = evaluation_rows.load(whole.folder)
+    lines = [line for line in whole.metrics if "evaluation/return" in line]
+    assert [one.update for one in kept] == [line["update"] for line in lines]
+    for one, line in zip(kept, lines, strict=True):
+        episodes = whole.episodes("validation", update=one.update)
+        assert one.rows == tuple(episode.row for episode in episodes)
+        assert one.values["return"] == tuple(episode.total({"lexicon": 1.0}) for episode in episodes)
+        assert one.values.keys() >= {"reward/lexicon", "answers", "watch/words", "watch/repetition"}
+        for key in one.values.keys() - CORPUS:
+            column = [value for value in one.values[key] if value is not None]
+            assert sum(column) / len(column) == pytest.approx(line[f"evaluation/{key}"], abs=1e-12)
+    assert len({str(one.values) for one in kept}) > 1, "the policy has learned"
+
+
+def test_evaluations_of_a_policy_that_does_not_learn_are_equal_by_row(tmp_path):
+    """Same rows, same random streams, whatever training has drawn in between."""
+    frozen = small("algorithm.learning_rate=0", "training.updates=2", "training.evaluate_every=1")
+    with pytest.warns(Remark, match="learning_rate = 0"):
+        run = train(frozen, tmp_path / "run", progress=False)
+    first, *rest = evaluation_rows.load(run.folder)
+    assert len(rest) == 2
+    assert all((one.rows, one.values) == (first.rows, first.values) for one in rest)
+    assert len(set(first.values["watch/words"])) > 1, "rows differ"
+
+
 def test_looking_first_changes_nothing_that_comes_after(whole, tmp_path):
     other = train(
         small("training.evaluate_first=false", "training.updates=4"), tmp_path / "other", progress=False
@@ -142,9 +172,13 @@ def test_a_run_that_was_evaluated_first_is_resumed(whole, tmp_path):
     shutil.copytree(whole.folder, half)
     shutil.rmtree(half / "checkpoints" / "update-18")
     (half / "evaluation.json").unlink()
-    resumed = train(whole.recipe, half, progress=False, resume=True)
-    assert resumed.metrics == whole.metrics
-    assert resumed.evaluation == whole.evaluation
+    rows = (half / names.EVALUATION_ROWS).read_bytes()
+    train(whole.recipe, half, progress=False, resume=True)
+    assert difference(whole.folder, half) is None
+    (half / names.EVALUATION_ROWS).write_bytes(rows.replace(b"1", b"2", 1))
+    with pytest.raises(BadCheckpoint, match=rf"{names.EVALUATION_ROWS}:1: this line is not what"):
+        train(whole.recipe, half, progress=False, resume=True)
+    (half / names.EVALUATION_ROWS).write_bytes(rows)
     lines = (half / "metrics.jsonl").read_text().splitlines(keepends=True)
     (half / "metrics.jsonl").write_text("".join(lines[1:]))
     with pytest.raises(BadCheckpoint, match="a line is missing"):

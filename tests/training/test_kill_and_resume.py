@@ -90,7 +90,13 @@ def test_a_run_killed_again_and_again_is_the_same_run(name, wholes, tmp_path, re
 
 @pytest.mark.parametrize(
     ("moment", "kind"),
-    [("in_episodes", "ppo"), ("in_reference", "ppo"), ("in_note", "supervised"), ("in_rewriting", "ppo")],
+    [
+        ("in_episodes", "ppo"),
+        ("in_rows", "ppo"),
+        ("in_reference", "ppo"),
+        ("in_note", "supervised"),
+        ("in_rewriting", "ppo"),
+    ],
 )
 def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
     file, whole = wholes[kind]

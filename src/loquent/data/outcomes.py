@@ -61,16 +61,22 @@ def is_share(key: str) -> bool:
 
 def rows(episodes: Sequence[Episode], key: str) -> list[str]:
     """The row of each episode that has a number in the column under a key."""
+    return [episode.row for episode in episodes if _has_number(episode, key)]
+
+
+def by_episode(column: Sequence[float], episodes: Sequence[Episode], key: str) -> list[float | None]:
+    """The column under a key with one item per episode: None for an episode without a number."""
+    numbers = iter(column)
+    return [next(numbers) if _has_number(episode, key) else None for episode in episodes]
+
+
+def _has_number(episode: Episode, key: str) -> bool:
     if key.startswith(PRESENT):
         name = key.removeprefix(PRESENT)
-        known = [episode for episode in episodes if not _is_unknown(episode, name)]
-        return [episode.row for episode in known if name in episode.rewards]
+        return not _is_unknown(episode, name) and name in episode.rewards
     if key == "return":
-        return [episode.row for episode in episodes if not episode.unjudged]
-    if key.startswith(REWARD):
-        name = key.removeprefix(REWARD)
-        return [episode.row for episode in episodes if not _is_unknown(episode, name)]
-    return [episode.row for episode in episodes]
+        return not episode.unjudged
+    return not key.startswith(REWARD) or not _is_unknown(episode, key.removeprefix(REWARD))
 
 
 def count_unjudged(episodes: Sequence[Episode], names: Iterable[str]) -> dict[str, float]:

@@ -8,6 +8,7 @@ CONFIG, MACHINE, DATA = "config.yaml", "machine.json", "data.json"  # written wh
 EXTENDED = "extended.json"  # in a run that was extended: its number of updates
 TUNING = "tuning.json"  # in a run whose settings were searched: what the search cost
 METRICS, TIMINGS = "metrics.jsonl", "timings.jsonl"  # one line per update
+EVALUATION_ROWS = "evaluation_rows.jsonl"  # one line per evaluation in training
 REMARKS = "remarks.jsonl"  # only if there were remarks: one line per remark, with its update
 METRICS_BEFORE = "metrics.before.jsonl"  # the log of a run that begins again because it had no checkpoint
 SAMPLES, ANNOTATIONS, DRAFT = "samples.jsonl", "annotations.jsonl", "draft.json"  # in an annotation session

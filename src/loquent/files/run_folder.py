@@ -13,7 +13,7 @@ from loquent.core.episode import Episode
 from loquent.core.guards import json_files
 from loquent.core.settings import check_ranges, setting
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged
-from loquent.files import atomic, final_evaluation, manifest, names, trust
+from loquent.files import atomic, evaluation_rows, final_evaluation, manifest, names, trust
 from loquent.files.machine.version import RUN_FORMAT, __version__
 from loquent.files.run_checkpoints import RunCheckpoints
 from loquent.files.run_logs import RunLogs
@@ -244,9 +244,16 @@ class RunFolder:
                 continue
         return Records(self.path)
 
-    def write_evaluation_episodes(self, update: int, episodes: Sequence[Episode]) -> None:
-        """Write the episodes of an evaluation in training."""
+    def write_evaluation_in_training(
+        self, update: int, episodes: Sequence[Episode], values: Mapping[str, Sequence[float | None]]
+    ) -> None:
+        """Write the episodes of an evaluation in training, and add its values by row to the log of these.
+
+        Args:
+            values: by key, one number per episode.
+        """
         _write_episodes(self.path / names.EVALUATIONS / f"{names.of_update(update)}.jsonl", episodes)
+        evaluation_rows.append(self.path, update, [episode.row for episode in episodes], values)
 
     def evaluations(self) -> dict[int, Path]:
         """The files of episodes of the evaluations in training, by update."""

@@ -17,6 +17,7 @@ class RunLogs:
 
     def __init__(self, folder: Path) -> None:
         self.metrics, self.timings = folder / names.METRICS, folder / names.TIMINGS
+        self.evaluation_rows = folder / names.EVALUATION_ROWS
 
     def begin(self) -> None:
         """Write empty logs."""
@@ -30,10 +31,12 @@ class RunLogs:
     def cut(self, contents: Mapping[str, bytes]) -> None:
         """Write the logs of a checkpoint, with their contents by file name.
 
-        A log without content becomes empty.
+        A log without content becomes empty; without evaluations there is no file of values by row.
         """
-        for path in (self.metrics, self.timings):
-            atomic.write_text(path, contents.get(path.name, b"").decode())
+        self.evaluation_rows.unlink(missing_ok=True)
+        for path in (self.metrics, self.timings, self.evaluation_rows):
+            if path != self.evaluation_rows or path.name in contents:
+                atomic.write_text(path, contents.get(path.name, b"").decode())
 
     def cut_after(self, update: int) -> None:
         """Delete the lines after an update, and a last line that a crash has cut off.

@@ -17,7 +17,14 @@ from loquent.files import manifest, names
 from loquent.files.records import FileRecord, Fingerprint, check
 
 # logs, to which lines are added
-GROWING = (names.METRICS, names.TIMINGS, names.ROWS, names.SAMPLES, names.ANNOTATIONS)
+GROWING = (
+    names.METRICS,
+    names.TIMINGS,
+    names.EVALUATION_ROWS,
+    names.ROWS,
+    names.SAMPLES,
+    names.ANNOTATIONS,
+)
 FIXED = (names.CONFIG, names.MACHINE, names.DATA)  # these never change
 FIRST = f"{names.EVALUATIONS}/{names.of_update(0)}.jsonl"  # the evaluation before the first update
 

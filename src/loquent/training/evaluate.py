@@ -43,6 +43,8 @@ class Evaluation:
     samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
         it does not apply.
     higher: by key, whether a higher value is better; None for a value without direction.
+    by_row: by key, one number per episode of each value that a row has a part in; None where it does not
+        apply.
     """
 
     task: str
@@ -55,6 +57,7 @@ class Evaluation:
     episodes: tuple[Episode, ...] = ()
     decoding: str = ""
     higher: dict[str, bool | None] = field(default_factory=dict)
+    by_row: Scores = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -140,10 +143,19 @@ def evaluate_agent(
         key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
     }
     ends = compose.ranges(terms, weights, task.spec) | ranges(metrics, task.spec, values)
-    possible = {key: ends[key] for key in values if key in ends}
-    higher = directions(metrics, weights, values)
+    by_row = {key: outcomes.by_episode(column, played, key) for key, column in columns.items()} | samples
     return Evaluation(
-        task.identity, split, len(played), values, errors, possible, samples, tuple(played), decoding, higher
+        task.identity,
+        split,
+        len(played),
+        values,
+        errors,
+        ranges={key: ends[key] for key in values if key in ends},
+        samples=samples,
+        episodes=tuple(played),
+        decoding=decoding,
+        higher=directions(metrics, weights, values),
+        by_row=by_row,
     )
 
 

@@ -184,7 +184,7 @@ class TrainingLoop:
         logs |= trainer.experience.held_out_loss()
         trainer.experience.seconds["evaluate"] = round(time.perf_counter() - before, 4)
         self._remark_on_cuts(evaluation)
-        self.folder.write_evaluation_episodes(trainer.updates, evaluation.episodes)
+        self.folder.write_evaluation_in_training(trainer.updates, evaluation.episodes, evaluation.by_row)
         return evaluation, logs
 
     def _remark_on_cuts(self, evaluation: Evaluation) -> None:
