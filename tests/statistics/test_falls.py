@@ -42,7 +42,8 @@ def test_three_evaluations_of_four_rows_by_hand():
 
 
 def test_two_evaluations_are_a_paired_t_test():
-    values = noise(2, 30, 1) + [[[0.4]], [[0]]]
+    values = noise(2, 30, 1)
+    values[0] += 0.4
     [fall] = find_falls(values)
     other = stats.ttest_rel(values[0, :, 0], values[1, :, 0], alternative="greater")
     assert fall.t == pytest.approx(other.statistic)

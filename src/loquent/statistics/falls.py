@@ -8,9 +8,9 @@ The statistic of a witness is the largest paired t. With M_e the mean over R row
 
     t = max over k and e of (M_e - mean of the last k of M) / sqrt((1 + 1 / k) s^2 / R)
 
-where e is before the last k evaluations, and k is 1, 2, 4, 8 ... up to E / 4. Without k > 1 a fall right after
-the first of many evaluations would be sought with the noise of the last one alone. s^2 is the mean square of
-rows by evaluations, with (R - 1)(E - 1) degrees of freedom, and not the variance of one difference, whose long
+where e is before the last k evaluations, and k is 1, 2, 4, 8 ... up to E / 4. With k = 1 alone a fall right
+after the first of many evaluations would meet the noise of a single last one. s^2 is the mean square of rows
+by evaluations, with (R - 1)(E - 1) degrees of freedom, and not the variance of one difference, whose long
 tail costs power when the largest of many t is taken. With two evaluations it is the paired t test.
 
 p is the share of permutations in which the largest t of all witnesses is at least that of the witness
@@ -57,7 +57,7 @@ class Fall:
 
 def complete_rows(values: Values) -> NDArray[np.bool_]:
     """Whether a row has a number at each evaluation: bool[rows, witnesses]."""
-    return np.isfinite(values).all(0)
+    return np.asarray(np.isfinite(values).all(0))
 
 
 def find_falls(values: Values, permutations: int = PERMUTATIONS) -> list[Fall]:
@@ -102,7 +102,7 @@ def _check(values: Any) -> NDArray[np.bool_]:
 
 
 def _centre(values: Values) -> Values:
-    """Each row without its mean over evaluations, in units of the largest change: [rows, evaluations, ...]."""
+    """Each row minus its mean over evaluations, by the largest change: [rows, evaluations, witnesses]."""
     largest = np.abs(values).max((0, 1))
     values = values / np.where(largest > 0, largest, 1.0)
     changes = values - values[:, :1]
@@ -112,7 +112,7 @@ def _centre(values: Values) -> Values:
 
 
 def _permute(centred: Values, count: int, generator: np.random.Generator) -> Values:
-    """The sums over rows of `count` permutations of evaluations within rows: [count, evaluations, ...]."""
+    """Sums over rows of permutations of evaluations within rows: [count, evaluations, witnesses]."""
     order = np.tile(np.arange(centred.shape[1]), (count, 1))
     sums = np.zeros((count, *centred.shape[1:]))
     for row in centred:
