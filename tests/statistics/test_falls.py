@@ -52,15 +52,17 @@ def test_two_evaluations_are_a_paired_t_test():
 
 
 def test_the_mean_of_the_end_is_compared_too():
-    """Of 8 evaluations the last 2: the fall right after the first one is larger against their mean."""
-    values = noise(8, 20, 1)
+    """Of 12 evaluations the last 2, with weights 1/3 and 2/3: the last one alone is high by chance."""
+    values = noise(12, 20, 1)
     values[0] += 1
+    values[-1] += 0.3
     means = values.mean(1)[:, 0]
     rest = values - values.mean(0) - values.mean(1, keepdims=True) + values.mean()
-    error = math.sqrt((rest**2).sum() / (19 * 7) / 20)
-    one = (means[:7].max() - means[7]) / error / math.sqrt(2)
-    two = (means[:6].max() - means[6:].mean()) / error / math.sqrt(1.5)
-    assert find_falls(values)[0].t == pytest.approx(max(one, two))
+    error = math.sqrt((rest**2).sum() / (19 * 11) / 20)
+    one = (means[:11].max() - means[11]) / error / math.sqrt(2)
+    two = (means[:10].max() - means[10] / 3 - means[11] * 2 / 3) / error / math.sqrt(1 + 5 / 9)
+    assert two > one
+    assert find_falls(values)[0].t == pytest.approx(two)
 
 
 def test_p_is_that_of_the_largest_t_of_all_witnesses():

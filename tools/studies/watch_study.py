@@ -4,9 +4,9 @@
 
 It prints the lines of docs/results/watch_rates.jsonl: alarms at a policy that does not change, and falls.
 
-A history has evaluations of ROWS rows, and for each witness a level of each row (deviation 1) and noise of each
-answer: `normal` (deviation 1), `exponential`, `log-normal` (of deviation 1 in logarithms), `rare P` (an event of
-probability P), or `distinct`, the share of different words among 12 words for each row, by leaving out one
+A history has evaluations of ROWS rows. Each witness has a level of each row (deviation 1) and noise of each
+answer: `normal` (deviation 1), `exponential`, `log-normal` (of deviation 1 in logarithms), `rare P` (an event
+of probability P), or `distinct`: the share of different words among 12 words of each row, by leaving out one
 row. A fall has SIZE standard errors of the paired difference of two evaluations over rows, as a shift of all
 rows; events become more probable, and `log-normal, scaled` multiplies.
 
