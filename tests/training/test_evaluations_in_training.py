@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.states import difference
+from loquent import pretrained
 from loquent.bench import jobs
 from loquent.bench import suite as suites
 from loquent.core.settings import Remark
@@ -18,7 +19,7 @@ from loquent.report.groups import read
 from loquent.training import recipes
 from loquent.training.train import train
 
-CORPUS = {"watch/distinct_2", "watch/same"}  # scores of all answers together
+CORPUS = {"watch/distinct_2", "watch/same"}  # scores of all answers together, which have pseudo-values
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
 SHIPPED = {
     name: recipes.load(name)
@@ -142,22 +143,44 @@ def test_each_evaluation_keeps_its_values_by_row(whole):
         episodes = whole.episodes("validation", update=one.update)
         assert one.rows == tuple(episode.row for episode in episodes)
         assert one.values["return"] == tuple(episode.total({"lexicon": 1.0}) for episode in episodes)
-        assert one.values.keys() >= {"reward/lexicon", "answers", "watch/words", "watch/repetition"}
+        assert one.values.keys() >= {"reward/lexicon", "answers", "watch/words", *CORPUS}
         for key in one.values.keys() - CORPUS:
             column = [value for value in one.values[key] if value is not None]
             assert sum(column) / len(column) == pytest.approx(line[f"evaluation/{key}"], abs=1e-12)
     assert len({str(one.values) for one in kept}) > 1, "the policy has learned"
 
 
-def test_evaluations_of_a_policy_that_does_not_learn_are_equal_by_row(tmp_path):
-    """Same rows, same random streams, whatever training has drawn in between."""
-    frozen = small("algorithm.learning_rate=0", "training.updates=2", "training.evaluate_every=1")
+def test_evaluations_of_a_policy_that_does_not_learn_are_equal_by_row(tmp_path, monkeypatch):
+    """Same rows, same random streams, whatever training has drawn in between; no second pass of a network."""
+    frozen = small(
+        "algorithm.learning_rate=0",
+        "training.updates=2",
+        "training.evaluate_every=1",
+        "metrics={watch: {}, perplexity: {}, other: {of: bleu}, length: {of: self_bleu}}",
+    )
+    passes = []
+    monkeypatch.setattr(pretrained, "nll_of_rows", _noting(passes, pretrained.nll_of_rows))
+    monkeypatch.setattr(pretrained, "nll", _noting(passes, pretrained.nll))
     with pytest.warns(Remark, match="learning_rate = 0"):
         run = train(frozen, tmp_path / "run", progress=False)
     first, *rest = evaluation_rows.load(run.folder)
     assert len(rest) == 2
     assert all((one.rows, one.values) == (first.rows, first.values) for one in rest)
-    assert len(set(first.values["watch/words"])) > 1, "rows differ"
+    assert first.values.keys() >= {"perplexity", "other/bleu", "other/bleu/bleu1", *CORPUS}
+    assert not any("self_bleu" in key for key in first.values)
+    assert len(passes) == 4, "one for each evaluation"
+    for key in ("watch/words", "perplexity"):
+        assert len(set(first.values[key])) > 1, "rows differ"
+    perplexity = run.metrics["evaluation/perplexity"][0]
+    assert sum(first.values["perplexity"]) / 4 == pytest.approx(perplexity, rel=0.2), "up to its bias"
+
+
+def _noting(calls, function):
+    def noted(*given, **named):
+        calls.append(function)
+        return function(*given, **named)
+
+    return noted
 
 
 def test_looking_first_changes_nothing_that_comes_after(whole, tmp_path):

@@ -85,11 +85,16 @@ class Measured:
     `samples` has one score per sample for each key, None where the metric does not apply. `corpus` has one
     number per key; a key that does not apply is absent. `unjudged` has the numbers of the samples that should
     have a score and could not be judged; their scores are None.
+
+    `leave_out(numbers)` gives the corpus scores that are no means over samples, without the samples of these
+    numbers. It is for scores that need no second look at the texts or pass of a network, such as those of
+    sums. An evaluation calls it once for each row (`metrics.jackknife`).
     """
 
     samples: Scores = field(default_factory=dict)
     corpus: dict[str, float] = field(default_factory=dict)
     unjudged: frozenset[int] = frozenset()
+    leave_out: Callable[[Sequence[int]], dict[str, float]] | None = field(default=None, compare=False)
 
 
 @runtime_checkable

@@ -247,7 +247,7 @@ class RunFolder:
     def write_evaluation_in_training(
         self, update: int, episodes: Sequence[Episode], values: Mapping[str, Sequence[float | None]]
     ) -> None:
-        """Write the episodes of an evaluation in training, and add its values by row to the log of these.
+        """Write the episodes of an evaluation in training, and add a line to `evaluation_rows.jsonl`.
 
         Args:
             values: by key, one number per episode.

@@ -33,9 +33,10 @@ class RunLogs:
 
         A log without content becomes empty; without evaluations there is no file of values by row.
         """
-        self.evaluation_rows.unlink(missing_ok=True)
         for path in (self.metrics, self.timings, self.evaluation_rows):
-            if path != self.evaluation_rows or path.name in contents:
+            if path == self.evaluation_rows and path.name not in contents:
+                path.unlink(missing_ok=True)
+            else:
                 atomic.write_text(path, contents.get(path.name, b"").decode())
 
     def cut_after(self, update: int) -> None:

@@ -21,7 +21,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.shared_parts import Tally
+from loquent.metrics.shared_parts import Tally, of_tallies
 
 SEPARATOR = "\n\n"  # between references, as in RL4LMs
 LARGEST = 700.0  # exp of a larger number overflows float64
@@ -83,7 +83,7 @@ class Perplexity(OneKey):
         """Score all texts in one batch."""
         tally = self.tally(samples)
         columns = [exponential(loss / tokens) if tokens else None for loss, tokens in tally.tolist()]
-        return Measured({self.name: columns}, self.of_tally(tally.sum(0)))
+        return of_tallies(self, {self.name: columns}, tally)
 
     def tally(self, samples: Samples) -> Tally:
         """float[samples, 2]: each sample's negative log-likelihood, and its number of tokens."""

@@ -255,7 +255,7 @@ def finite(name: str, metric: Metric, samples: Samples) -> Measured:
         for key, scores in measured.samples.items()
     }
     corpus_scores = {key: float(corpus) for key, corpus in measured.corpus.items()}
-    return Measured(columns, corpus_scores, measured.unjudged)
+    return replace(measured, samples=columns, corpus=corpus_scores)
 
 
 def _check(value: float | None, name: str, key: str, place: str) -> None:

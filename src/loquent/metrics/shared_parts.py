@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -10,13 +11,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from loquent.core.metric import Measured
+from loquent.core.metric import Measured, Scores, Tallied
 from loquent.errors import MissingExtra
 from loquent.metrics.text import mean
 
 Words = tuple[str, ...]
 Tally = NDArray[np.float64]  # the counts behind a corpus score: one row per sample, or the sum of the rows
 Result = TypeVar("Result")
+Part = TypeVar("Part")
 CACHE_SIZE = 1 << 16  # words whose stems are kept
 
 
@@ -37,6 +39,36 @@ def with_means(samples: Mapping[str, Sequence[float | None]]) -> Measured:
         {key: list(scores) for key, scores in samples.items()},
         {key: value for key, value in means.items() if value is not None},
     )
+
+
+def of_tallies(metric: Tallied, columns: Scores, tally: Tally) -> Measured:
+    """The sample scores, and the corpus scores of the sum of the tallies.
+
+    Args:
+        tally: float[samples, numbers].
+    """
+    total = tally.sum(0)
+    return Measured(
+        columns,
+        metric.of_tally(total),
+        leave_out=lambda numbers: metric.of_tally(total - tally[numbers].sum(0)),
+    )
+
+
+def of_parts(
+    measured: Measured, parts: Sequence[Part], corpus: Callable[[Sequence[Part]], dict[str, float]]
+) -> Measured:
+    """The scores with more corpus scores, which a function gives for parts, such as pairs of labels.
+
+    Args:
+        parts: one for each sample, so that no text is read again where samples are left out.
+    """
+
+    def leave_out(numbers: Sequence[int]) -> dict[str, float]:
+        others = sorted(set(range(len(parts))).difference(numbers))
+        return corpus([parts[number] for number in others])
+
+    return dataclasses.replace(measured, corpus=measured.corpus | corpus(parts), leave_out=leave_out)
 
 
 def references_as_text(references: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -19,6 +19,7 @@ from loquent.data import outcomes
 from loquent.data.groups import Groups
 from loquent.data.pools import evaluation_seed, held_out
 from loquent.files import final_evaluation
+from loquent.metrics.jackknife import pseudo_values
 from loquent.metrics.scoring import finite
 from loquent.metrics.shared_parts import with_means
 from loquent.rewards import compose
@@ -43,8 +44,8 @@ class Evaluation:
     samples: by key, one score per episode of each metric whose value is the mean of such scores; None where
         it does not apply.
     higher: by key, whether a higher value is better; None for a value without direction.
-    by_row: by key, one number per episode of each value that a row has a part in; None where it does not
-        apply.
+    by_row: by key, one number per episode where they were asked for: what is counted of a mean over
+        episodes, and the pseudo-values of other scores (`metrics.jackknife`); None where it does not apply.
     """
 
     task: str
@@ -111,12 +112,17 @@ def evaluate_agent(
     groups: Groups | None = None,
     learning: str = "agent",
     live: int = 256,
+    by_row: bool = False,
 ) -> Evaluation:
     """Play `episodes` episodes on the rows of a split, in order, and score them.
 
     When the rows run out, the first one follows the last one. The random streams depend on seed, row and
     number alone, so two agents with the same seed get the same episodes. For an agent that departs from its
     policy (by values, or by choosing among answers), `values` has `kl` and `entropy` too.
+
+    Args:
+        by_row: whether to keep the values by row, for which a score of all episodes is computed without each
+            of the rows.
     """
     rows = held_out(task, split, episodes, only)
     numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
@@ -136,14 +142,13 @@ def evaluate_agent(
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups
-    values |= _task_scores(task, played, by_id)
-    measured = scores(metrics, played, by_id)
-    values |= measured.corpus
+    of_task, measured = _task_scores(task, played, by_id), scores(metrics, played, by_id)
+    values |= of_task.corpus | measured.corpus
     samples = {
         key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
     }
     ends = compose.ranges(terms, weights, task.spec) | ranges(metrics, task.spec, values)
-    by_row = {key: outcomes.by_episode(column, played, key) for key, column in columns.items()} | samples
+    own = {key: outcomes.by_episode(column, played, key) for key, column in columns.items()} | samples
     return Evaluation(
         task.identity,
         split,
@@ -155,7 +160,7 @@ def evaluate_agent(
         episodes=tuple(played),
         decoding=decoding,
         higher=directions(metrics, weights, values),
-        by_row=by_row,
+        by_row=own | _pseudo_values(played, of_task, measured) if by_row else {},
     )
 
 
@@ -204,6 +209,7 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     samples = compose.samples_of(played, own)
     values: dict[str, float] = {}
     columns: Scores = {}
+    parts: list[Measured] = []
     for metric in metrics:
         if episodes and not known:
             measured = Measured({key: [] for key in traits(metric).keys}, {})
@@ -216,6 +222,7 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
+        parts.append(measured)
         scored = {key: dict(zip(known, column, strict=True)) for key, column in measured.samples.items()}
         every = {key: [column.get(i) for i in range(len(episodes))] for key, column in scored.items()}
         columns |= every
@@ -224,7 +231,13 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         if traits(metric).fallible:
             count = float(len(measured.unjudged))
             values |= {f"{outcomes.UNJUDGED}{key}": count for key in measured.samples}
-    return Measured(columns, values)
+    places = {number: place for place, number in enumerate(known)}
+
+    def leave_out(numbers: Sequence[int]) -> dict[str, float]:
+        own = [places[number] for number in numbers if number in places]
+        return {key: value for part in parts if part.leave_out for key, value in part.leave_out(own).items()}
+
+    return Measured(columns, values, leave_out=leave_out)
 
 
 def _summed(measured: Measured, episodes: Sequence[Episode]) -> Measured:
@@ -264,15 +277,28 @@ def _scored(scores: Sequence[float | None]) -> float:
     return sum(score is not None for score in scores) / len(scores) if scores else 1.0
 
 
-def _task_scores(task: Task, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> dict[str, float]:
+def _task_scores(task: Task, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> Measured:
     """The scores that the task itself computes, from the last observations of the episodes that ended."""
+
     last = [
-        (rows[episode.row], episode.turns[-1].observation)
+        None
+        if episode.ended is None or outcomes.has_failed(episode)
+        else (rows[episode.row], episode.turns[-1].observation)
         for episode in episodes
-        if episode.ended is not None and not outcomes.has_failed(episode)
     ]
-    pairs = [(row, observation) for row, observation in last if observation is not None]
-    return {f"score/{name}": value for name, value in task.measure(pairs).items()}
+
+    def without(numbers: Sequence[int]) -> dict[str, float]:
+        others = [pair for number, pair in enumerate(last) if pair is not None and number not in numbers]
+        pairs = [(row, observation) for row, observation in others if observation is not None]
+        return {f"score/{name}": value for name, value in task.measure(pairs).items()}
+
+    return Measured(corpus=without(()), leave_out=without)
+
+
+def _pseudo_values(episodes: Sequence[Episode], *parts: Measured) -> Scores:
+    """The pseudo-values of corpus scores, one number per episode; None for an episode that failed."""
+    rows = [None if outcomes.has_failed(episode) else episode.row for episode in episodes]
+    return {key: column for part in parts for key, column in pseudo_values(part, rows).items()}
 
 
 def _divergences(episodes: Sequence[Episode], choice: float | None) -> dict[str, list[float]]:

@@ -177,7 +177,9 @@ class TrainingLoop:
     def _evaluate(self) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate in training and write the episodes; returns the evaluation and the values to log."""
         trainer, settings, before = self.trainer, self.settings, time.perf_counter()
-        evaluation = trainer.evaluate(settings.evaluate_split, settings.evaluate_episodes, settings.only)
+        evaluation = trainer.evaluate(
+            settings.evaluate_split, settings.evaluate_episodes, settings.only, by_row=True
+        )
         logs = {f"evaluation/{name}": value for name, value in evaluation.values.items()}
         if SUCCESS in evaluation.errors:
             logs[f"evaluation/{log_keys.SUCCESS_ERROR}"] = evaluation.errors[SUCCESS]

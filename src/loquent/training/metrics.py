@@ -41,8 +41,16 @@ class Renamed:
         """The scores of the metric, under the new keys."""
         measured = self.metric(samples)
         columns = {f"{self.name}/{key}": scores for key, scores in measured.samples.items()}
-        corpus = {f"{self.name}/{key}": value for key, value in measured.corpus.items()}
-        return Measured(columns, corpus, measured.unjudged)
+        leave_out = measured.leave_out
+        return Measured(
+            columns,
+            self._renamed(measured.corpus),
+            measured.unjudged,
+            None if leave_out is None else lambda numbers: self._renamed(leave_out(numbers)),
+        )
+
+    def _renamed(self, scores: Mapping[str, float]) -> dict[str, float]:
+        return {f"{self.name}/{key}": value for key, value in scores.items()}
 
 
 def build_metrics(settings: Record, context: Context) -> list[Metric]:

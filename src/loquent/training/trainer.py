@@ -84,8 +84,10 @@ class Trainer:
         self.updates += 1
         return {"update": self.updates, "episodes": self.experience.games, **logs}
 
-    def evaluate(self, split: str, episodes: int, only: Record = EMPTY) -> Evaluation:
-        """Evaluate the policy, with the decoding of evaluation."""
+    def evaluate(
+        self, split: str, episodes: int, only: Record = EMPTY, *, by_row: bool = False
+    ) -> Evaluation:
+        """Evaluate the policy, with the decoding of evaluation; `by_row` keeps the values by row."""
         return evaluate_agent(
             self.task,
             self.algorithm.agent(self.actor, True),
@@ -97,6 +99,7 @@ class Trainer:
             weights=self.weights,
             only=only,
             groups=Groups(self.settings.groups, self.settings.seen, self.settings.split),
+            by_row=by_row,
         )
 
     @property

@@ -65,8 +65,9 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
     keys are announced.
 
     Scores of samples depend neither on the order of samples nor on that of references, nor on the other
-    samples (`together=True`: those of a metric that says so itself may); arguments are left as they were; a
-    prediction equal to its one reference scores `best` where it has a score. `row(n)` makes n rows.
+    samples (`together=True`: those of a metric that says so itself may); scores without a sample are those of
+    the others; arguments are left as they were; a prediction equal to its one reference scores `best`
+    where it has a score. `row(n)` makes n rows.
     """
     from hypothesis import settings
 
@@ -101,10 +102,7 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
             Samples(predictions[::-1], [own[::-1] for own in references[::-1]], prompts[::-1], made[::-1])
         )
         _close({key: scores[::-1] for key, scores in turned.samples.items()}, whole.samples)
-        _close(
-            {key: [value] for key, value in turned.corpus.items()},
-            {key: [value] for key, value in whole.corpus.items()},
-        )
+        _close(_columns(turned.corpus), _columns(whole.corpus))
         if not together:
             alone = [
                 metric(Samples([p], [r], [q], [m]))
@@ -112,6 +110,12 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
             ]
             for key, scores in whole.samples.items():
                 _close({key: [one.samples.get(key, [None])[0] for one in alone]}, {key: scores})
+        if whole.leave_out is not None:
+            rest = metric(Samples(predictions[1:], references[1:], prompts[1:], made[1:])).corpus
+            every, others = whole.leave_out([]), whole.leave_out([0])
+            assert others.keys() == every.keys() & rest.keys()
+            _close(_columns(every), _columns({key: whole.corpus[key] for key in every}))
+            _close(_columns(others), _columns({key: rest[key] for key in others}))
         # identity, and a prompt that is the answer
         same = metric(Samples(predictions, [[p] for p in predictions], predictions, made))
         if best is not None:
@@ -126,6 +130,10 @@ def check_laws(metric, low, high, best=None, *, samples=SAMPLES, row=rows, toget
     empty = metric(Samples([]))
     assert not empty.corpus
     assert all(not scores for scores in empty.samples.values())
+
+
+def _columns(scores):
+    return {key: [value] for key, value in scores.items()}
 
 
 def _close(left, right):

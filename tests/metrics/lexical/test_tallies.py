@@ -57,6 +57,8 @@ def test_a_sum_of_tallies_is_the_corpus(name, options):
         wanted = metric(whole.take(chosen)).corpus
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         assert found.keys() == wanted.keys()
+    others = metric(whole).leave_out([0, 7])
+    assert others == pytest.approx(metric(whole.take([*range(1, 7), *range(8, 40)])).corpus, rel=1e-12)
     some = metric.of_tally(tally[drawn].sum(0))
     assert some
     assert some != pytest.approx(metric.of_tally(tally.sum(0)), rel=1e-6)  # another corpus, another score

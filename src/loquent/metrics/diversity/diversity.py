@@ -22,10 +22,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
+import numpy as np
+
 from loquent.core.metric import SHARES, Context, Measured, Samples
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.values import Record
+from loquent.metrics.diversity.occurrences import Occurrences
 from loquent.metrics.text import without_punctuation, words
 
 Gram = tuple[str, ...]
@@ -72,10 +75,21 @@ class Diversity:
         texts = [words(text) for text in samples.predictions]
         bare = [without_punctuation(text) for text in texts]
         scores: dict[str, float] = {}
+        grams: dict[str, Occurrences] = {}
         for variant, corpus in (("", texts), ("-nopunct", bare)):
             values = statistics_of(corpus, self.window, self.n)
             scores |= {f"diversity/{name}{variant}": value for name, value in values.items()}
-        return Measured(corpus=scores)
+            for order in range(1, self.n + 1):
+                grams[f"{order}{variant}"] = Occurrences(ngrams(text, order) for text in corpus)
+
+        def leave_out(numbers: Sequence[int]) -> dict[str, float]:
+            return {
+                f"diversity/{name}-{suffix}": value
+                for suffix, own in grams.items()
+                for name, value in _without(own, numbers).items()
+            }
+
+        return Measured(corpus=scores, leave_out=leave_out)
 
 
 @takes(DiversityOptions)
@@ -135,6 +149,24 @@ def conditional_entropy(counts: Counter[Gram]) -> float:
         0.0,
         -math.fsum(count / total * math.log2(count / contexts[gram[:-1]]) for gram, count in counts.items()),
     )
+
+
+def _without(grams: Occurrences, left_out: Sequence[int]) -> dict[str, float]:
+    """The scores of n-grams of one length without some of the texts.
+
+    The ratio of windows depends on the order of the texts, and a median or an extreme has no valid jackknife.
+    """
+    counts = grams.without(left_out)
+    total = int(counts.sum())
+    if not total:
+        return {}
+    shares = counts[counts > 0] / total
+    return {
+        "distinct": len(shares) / total,
+        "unique": float(np.count_nonzero(counts == 1)),
+        "vocabulary": float(len(shares)),
+        "entropy": float(-(shares * np.log2(shares)).sum()),
+    }
 
 
 def _lengths(lengths: Sequence[int]) -> dict[str, float]:

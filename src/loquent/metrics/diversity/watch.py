@@ -16,16 +16,17 @@ Higher is better for `overlap` and `distinct_2`, lower for `repetition`, `copied
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+import numpy as np
 
 from loquent.core.metric import SHARES, Context, Measured, Range, Samples
 from loquent.core.options import takes
 from loquent.core.values import Record
 from loquent.metrics.diversity.diversity import ngrams
+from loquent.metrics.diversity.occurrences import Numbers, Occurrences
 from loquent.metrics.diversity.repetition import copied_share, repeated_share
 from loquent.metrics.shared_parts import with_means
 from loquent.metrics.text import bag_f1, without_punctuation, words
@@ -78,19 +79,29 @@ class Watch:
                 "watch/words": [float(len(answer)) for answer in bare],
             }
         )
-        bigrams = Counter(chain.from_iterable(ngrams(answer, 2) for answer in answers))
-        if bigrams:
-            measured.corpus["watch/distinct_2"] = len(bigrams) / bigrams.total()
-        if answers:
-            times = Counter(map(tuple, answers))
-            measured.corpus["watch/same"] = sum(count for count in times.values() if count > 1) / len(answers)
-        return measured
+        bigrams = Occurrences(ngrams(answer, 2) for answer in answers)
+        texts = Occurrences([tuple(answer)] for answer in answers)
+
+        def leave_out(numbers: Sequence[int]) -> dict[str, float]:
+            return _together(bigrams.without(numbers), texts.without(numbers))
+
+        return replace(measured, corpus=measured.corpus | leave_out(()), leave_out=leave_out)
 
 
 @takes(WatchOptions)
 def watch(context: Context, options: WatchOptions) -> Watch:
     """Signs of a gamed reward: overlap with references, repetition, copying, diversity and length."""
     return Watch()
+
+
+def _together(bigrams: Numbers, texts: Numbers) -> dict[str, float]:
+    """The scores of all answers together, from the counts of their bigrams and of equal answers."""
+    scores: dict[str, float] = {}
+    if total := int(bigrams.sum()):
+        scores["watch/distinct_2"] = np.count_nonzero(bigrams) / total
+    if total := int(texts.sum()):
+        scores["watch/same"] = int(texts[texts > 1].sum()) / total
+    return scores
 
 
 def _overlap(answer: Sequence[str], references: Sequence[str]) -> float | None:

@@ -6,6 +6,7 @@ in `metrics.labels.set_scores`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.labels import set_scores
 from loquent.metrics.labels.label_texts import Labels, label_set, row_labels
-from loquent.metrics.shared_parts import with_means
+from loquent.metrics.shared_parts import of_parts, with_means
 
 Pair = tuple[Labels, Labels]  # gold labels, predicted labels
 PER_TEXT = ("", "/jaccard", "/ndcg", "/exact")
@@ -66,18 +67,23 @@ class LabelSets(Share):
         """
         pairs = _pairs(samples, self.separator)
         scores = [None if pair is None else self._scores(*pair) for pair in pairs]
-        measured = with_means(
+        means = with_means(
             {
                 f"label_sets{part}": [None if values is None else values[i] for values in scores]
                 for i, part in enumerate(PER_TEXT)
             }
         )
+        return of_parts(means, pairs, self._corpus)
+
+    def _corpus(self, pairs: Sequence[Pair | None]) -> dict[str, float]:
         present = [pair for pair in pairs if pair is not None]
-        if present:
-            gold, predicted = [a for a, _ in present], [b for _, b in present]
-            measured.corpus["label_sets/micro_f1"] = set_scores.micro_f1(gold, predicted, self.empty)
-            measured.corpus["label_sets/macro_f1"] = set_scores.macro_f1(gold, predicted, self.empty)
-        return measured
+        if not present:
+            return {}
+        gold, predicted = [a for a, _ in present], [b for _, b in present]
+        return {
+            "label_sets/micro_f1": set_scores.micro_f1(gold, predicted, self.empty),
+            "label_sets/macro_f1": set_scores.macro_f1(gold, predicted, self.empty),
+        }
 
     def _scores(self, gold: Labels, predicted: Labels) -> tuple[float, ...]:
         functions = (set_scores.f1, set_scores.jaccard, set_scores.ndcg)

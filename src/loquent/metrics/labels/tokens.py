@@ -7,7 +7,7 @@ position; a missing label and an extra label are errors.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
@@ -19,7 +19,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.labels import span_scores
 from loquent.metrics.labels.label_texts import Labels, pad_labels, row_labels, tags
-from loquent.metrics.shared_parts import Tally
+from loquent.metrics.shared_parts import Tally, of_parts, of_tallies
 
 Pair = tuple[Labels, Labels]  # gold and predicted labels, of equal length
 AVERAGES = ("macro", "weighted")
@@ -67,8 +67,11 @@ class TokenLabels(Share):
             key: [None if values is None else values[i] for values in scores]
             for i, key in enumerate(self.keys)
         }
+        return of_parts(Measured(columns), pairs, self._corpus)
+
+    def _corpus(self, pairs: Sequence[Pair | None]) -> dict[str, float]:
         counts = Counter(chain.from_iterable(zip(*pair, strict=True) for pair in pairs if pair is not None))
-        return Measured(columns, dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {})
+        return dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {}
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class SpanF1(Share):
             key: [None if values is None else values[i] for values in scores]
             for i, key in enumerate(self.keys)
         }
-        return Measured(columns, self.of_tally(tally.sum(0)))
+        return of_tallies(self, columns, tally)
 
     def tally(self, samples: Samples) -> Tally:
         """float[samples, 4]: 1, and the numbers of correct, predicted and gold spans.

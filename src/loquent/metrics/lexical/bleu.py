@@ -27,7 +27,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import MissingExtra
 from loquent.metrics.diversity.diversity import ngrams
-from loquent.metrics.shared_parts import Tally, Words, score_samples
+from loquent.metrics.shared_parts import Tally, Words, of_tallies, score_samples
 
 ORDERS = (1, 2, 3, 4)
 CACHED_TEXTS = 256  # enough for the references of one prompt; more would slow down garbage collection
@@ -90,7 +90,7 @@ class Bleu(Share):
         columns: Scores = {
             key: [None if values is None else values[key] for values in scores] for key in self.keys
         }
-        return Measured(columns, self.of_tally(_tally(counts).sum(0)))
+        return of_tallies(self, columns, _tally(counts))
 
     def tally(self, samples: Samples) -> Tally:
         """float[samples, 11]: 1 and the counts of each sample; zeros for a sample without references."""

@@ -22,7 +22,7 @@ from loquent.core.settings import setting
 from loquent.errors import BadSetting, MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_characters, count_edits, count_words
 from loquent.metrics.lexical.sacre_private import score_of
-from loquent.metrics.shared_parts import Tally, score_samples
+from loquent.metrics.shared_parts import Tally, of_tallies, score_samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Sacre(Share, OneKey):
         counts = self._counts(samples)
         single = self._metrics[1]
         columns = [None if values is None else self._scaled(score_of(single, values)) for values in counts]
-        return Measured({self.name: columns}, self.of_tally(_tally(counts).sum(0)))
+        return of_tallies(self, {self.name: columns}, _tally(counts))
 
     def tally(self, samples: Samples) -> Tally:
         """float[samples, 1 + counts]: 1 and sacrebleu's counts of each sample.

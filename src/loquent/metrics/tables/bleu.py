@@ -19,7 +19,7 @@ from loquent.core.task import Row
 from loquent.errors import MissingExtra
 from loquent.metrics.lexical.sacre_counts import count_words
 from loquent.metrics.lexical.sacre_private import score_of
-from loquent.metrics.shared_parts import Tally
+from loquent.metrics.shared_parts import Tally, of_tallies
 from loquent.metrics.tables import words
 from loquent.metrics.tables.rows import overlap
 
@@ -64,7 +64,7 @@ class BleuTotto(Share):
         """
         scores = self._samples(samples.predictions, samples.references)
         columns = [None if sample is None else sample.score for sample in scores]
-        return Measured({self.name: columns}, self.of_tally(_tally(scores, samples.rows).sum(0)))
+        return of_tallies(self, {self.name: columns}, _tally(scores, samples.rows))
 
     def tally(self, samples: Samples) -> Tally:
         """float[samples, subsets * 11]: for each subset 1, both lengths, matches and totals.

@@ -25,6 +25,7 @@ from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
+from loquent.metrics.shared_parts import of_parts, with_means
 from loquent.metrics.tables import overlaps, words
 from loquent.metrics.tables.moses import detokenise
 from loquent.metrics.tables.rows import Table, overlap, table_of
@@ -32,8 +33,9 @@ from loquent.metrics.text import mean
 
 ORDERS = (1, 2, 3, 4)
 SMOOTHING = 1e-5
-SUBSETS = {"": (True, False, None), "/overlap": (True,), "/nonoverlap": (False,)}
+SUBSETS = {"/overlap": (True,), "/nonoverlap": (False,)}
 PARTS = ("", "/precision", "/recall")
+SUBSET_KEYS = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in PARTS)
 Words = tuple[str, ...]
 
 
@@ -62,10 +64,8 @@ class Parent(Share):
     pad: bool = True
     name: ClassVar[str] = "parent"
     needs: ClassVar[tuple[str, ...]] = ("table",)
-    keys: ClassVar[tuple[str, ...]] = tuple(f"parent{subset}{part}" for subset in SUBSETS for part in PARTS)
-    corpus_only: ClassVar[tuple[str, ...]] = tuple(
-        f"parent{subset}{part}" for subset in SUBSETS if subset for part in PARTS
-    )
+    keys: ClassVar[tuple[str, ...]] = (*(f"parent{part}" for part in PARTS), *SUBSET_KEYS)
+    corpus_only: ClassVar[tuple[str, ...]] = SUBSET_KEYS
 
     def __call__(self, samples: Samples) -> Measured:
         """Score predictions against their references and the tables of their rows.
@@ -82,14 +82,7 @@ class Parent(Share):
             for i, part in enumerate(PARTS)
         }
         subsets = [overlap(row) for row in samples.rows]
-        corpus: dict[str, float] = {}
-        for subset, values in SUBSETS.items():
-            for part in PARTS:
-                pairs = zip(columns[f"parent{part}"], subsets, strict=True)
-                average = mean([score for score, value in pairs if value in values])
-                if average is not None:
-                    corpus[f"parent{subset}{part}"] = average
-        return Measured(columns, corpus)
+        return of_parts(with_means(columns), list(zip(scores, subsets, strict=True)), _of_subsets)
 
     def _score(
         self, prediction: str, references: Sequence[str], row: Row
@@ -138,6 +131,18 @@ def best(prediction: Words, references: Sequence[Words], table: TableWords) -> t
         recall = math.exp((1.0 - share) * math.log(reference_recall) + share * math.log(mentions))
         scores.append((2.0 * precision * recall / (precision + recall + 1e-8), precision, recall))
     return max(scores)
+
+
+def _of_subsets(
+    samples: Sequence[tuple[tuple[float, float, float] | None, bool | None]],
+) -> dict[str, float]:
+    """The means over the samples of each subset: of scores, each with the subset of its row."""
+    means = {
+        f"parent{subset}{part}": mean([scores[i] for scores, value in samples if scores and value in values])
+        for subset, values in SUBSETS.items()
+        for i, part in enumerate(PARTS)
+    }
+    return {key: value for key, value in means.items() if value is not None}
 
 
 def _geometric(shares: Sequence[float]) -> float:

@@ -1,0 +1,74 @@
+"""Pseudo-values of corpus scores: by hand, and for means the numbers themselves."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loquent.core.metric import Context, Measured, Samples
+from loquent.metrics import jackknife
+from loquent.metrics.diversity.diversity import Diversity
+from loquent.metrics.diversity.self_bleu import SelfBleu
+from loquent.metrics.diversity.watch import Watch
+from loquent.metrics.jackknife import pseudo_values
+from loquent.metrics.lexical.bleu import bleu
+
+TEXTS = ["a b a b", "a b", "c d e"]  # bigrams: ab ba ab, ab, cd de: 4 different ones of 6
+
+
+def test_a_share_of_bigrams_by_hand():
+    """Without each text 3 of 3, 4 of 5 and 2 of 4, so 3 (2/3) - 2 (1, .8, .5)."""
+    measured = Watch()(Samples(TEXTS))
+    assert measured.corpus["watch/distinct_2"] == 4 / 6
+    assert pseudo_values(measured, ["x", "y", "z"])["watch/distinct_2"] == pytest.approx([0.0, 0.4, 1.0])
+    assert pseudo_values(Diversity()(Samples(TEXTS)), ["x", "y", "z"])[
+        "diversity/distinct-2"
+    ] == pytest.approx([0.0, 0.4, 1.0])
+
+
+def test_samples_of_a_row_leave_together():
+    """Without row x 2 of 2, without y 2 of 4: 2 (2/3) - (1, .5). A sample that failed has no part in it."""
+    measured = Watch()(Samples(TEXTS))
+    assert pseudo_values(measured, ["x", "x", "y"])["watch/distinct_2"] == pytest.approx(
+        [1 / 3, 1 / 3, 5 / 6]
+    )
+    found = pseudo_values(measured, ["x", None, "y"])["watch/distinct_2"]
+    assert found[1] is None
+    assert found[::2] == pytest.approx([2 * 4 / 6 - 3 / 3, 2 * 4 / 6 - 2 / 4])
+
+
+def test_equal_answers_by_hand():
+    """Two of three answers are equal; without one of them none is, without the other both are."""
+    measured = Watch()(Samples(["a b", "c", "a b"]))
+    assert pseudo_values(measured, ["x", "y", "z"])["watch/same"] == pytest.approx([2.0, 0.0, 2.0])
+
+
+@given(st.lists(st.tuples(st.sampled_from("uvwxyz"), st.floats(-5, 5)), min_size=2, max_size=12))
+def test_the_pseudo_values_of_a_mean_over_rows_are_the_means_of_the_rows(pairs):
+    """So their mean is the score."""
+    rows, numbers = zip(*((row, round(number, 6)) for row, number in pairs))
+    own = {row: [number for of, number in zip(rows, numbers) if of == row] for row in rows}
+    means = {row: sum(some) / len(some) for row, some in own.items()}
+
+    def mean(left_out):
+        gone = {rows[number] for number in left_out}
+        some = [value for row, value in means.items() if row not in gone]
+        return {"score": sum(some) / len(some)} if some else {}
+
+    found = pseudo_values(Measured({}, mean([]), leave_out=mean), rows)
+    if len(means) == 1:
+        assert found == {}
+    else:
+        assert found["score"] == pytest.approx([means[row] for row in rows], abs=1e-9)
+        assert sum(dict(zip(rows, found["score"])).values()) / len(means) == pytest.approx(mean([])["score"])
+
+
+def test_what_has_no_pseudo_values(monkeypatch):
+    rows = ["x", "y", "z"]
+    assert pseudo_values(SelfBleu()(Samples(TEXTS)), rows) == {}, "each would be a whole evaluation"
+    named = pseudo_values(Diversity(window=2)(Samples(TEXTS)), rows)
+    assert not any(name in key for key in named for name in ("msttr", "length", "conditional"))
+    one = bleu(Context(), tokenizer="whitespace")(Samples(["a b", "c"], [["a b"], []]))
+    assert one.corpus
+    assert pseudo_values(one, ["x", "y"]) == {}, "without x there is no score"
+    monkeypatch.setattr(jackknife, "MOST_ROWS", 2)
+    assert pseudo_values(Watch()(Samples(TEXTS)), rows) == {}
