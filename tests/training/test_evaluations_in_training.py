@@ -13,12 +13,12 @@ from loquent.bench import suite as suites
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint
 from loquent.files import evaluation_rows, names
-from loquent.report import watch, write_report
-from loquent.report.divergence import FEWEST
+from loquent.report import watch, witnesses, write_report
 from loquent.report.groups import read
 from loquent.training import recipes
 from loquent.training.train import train
 
+ENOUGH = 5  # evaluations: with fewer a fall is seen late
 CORPUS = {"watch/distinct_2", "watch/same"}  # scores of all answers together, which have pseudo-values
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
 SHIPPED = {
@@ -37,7 +37,7 @@ SMALL = (
 )
 TINY = (
     "training.episodes=4",
-    "training.evaluate_episodes=4",
+    "training.evaluate_episodes=8",
     "training.final_episodes=4",
     "decoding.max_new_tokens=6",
     "algorithm.epochs=1",
@@ -59,8 +59,8 @@ def test_the_recipes_that_are_meant_are_there():
 @pytest.mark.parametrize("name", LEARNING)
 def test_a_recipe_of_reinforcement_learning_evaluates_often_enough_for_the_watch(name):
     training = SHIPPED[name].training
-    assert training.evaluations >= FEWEST
-    assert training.evaluate_every <= training.updates // (FEWEST - 1)
+    assert training.evaluations >= ENOUGH
+    assert training.evaluate_every <= training.updates // (ENOUGH - 1)
 
 
 @pytest.mark.sweep("nlpgym-cpu", "quickstart-cpu")
@@ -78,7 +78,7 @@ def test_so_does_each_run_of_a_suite_that_rewards_something(name, profile):
     few = [
         job.name
         for job in made
-        if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < FEWEST
+        if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < ENOUGH
     ]
     assert few == []
 
@@ -111,11 +111,10 @@ def whole(tmp_path_factory):
 def test_the_watch_gives_a_verdict(whole):
     [group] = read([whole.folder])
     keys = list(dict.fromkeys(key for line in whole.metrics for key in line))
-    found = watch.verdict(group, keys, whole.evaluation["higher_is_better"])
-    assert found.evaluations == whole.recipe.training.evaluations == 10
-    assert {"evaluation/watch/distinct_2", "evaluation/watch/repetition"} <= set(found.judged)
-    said = watch.statement(group, keys, whole.evaluation["higher_is_better"])
-    assert said.mark in ("verdict calm", "verdict price", "verdict alarm"), "not unknown"
+    found = witnesses.judge(group, keys, whole.evaluation["higher_is_better"])
+    assert len(found.updates) == whole.recipe.training.evaluations == 10
+    assert {"watch/distinct_2", "watch/repetition"} <= set(found.divergence.witnesses)
+    assert watch.statement(found).mark in ("verdict calm", "verdict price", "verdict alarm"), "not unknown"
 
 
 def test_the_evaluation_at_the_end_records_ranges_and_what_is_rewarded(whole):

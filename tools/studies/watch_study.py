@@ -27,7 +27,7 @@ import numpy as np
 
 from loquent.report.divergence import Divergence
 
-ROWS, SIZE, PERMUTATIONS = 64, 5.0, 299
+ROWS, SIZE, PERMUTATIONS = 32, 5.0, 199
 EVALUATIONS, WITNESSES = (5, 10, 20, 40), (1, 3, 10)
 NOISES = ("normal", "exponential", "log-normal", "rare 0.005", "rare 0.02", "distinct")
 SHAPES = {
