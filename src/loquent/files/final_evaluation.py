@@ -14,7 +14,7 @@ from loquent.core.settings import setting
 from loquent.core.values import EMPTY
 from loquent.errors import BadCheckpoint
 from loquent.files import manifest, names
-from loquent.files.records import FileRecord, Fingerprint, check
+from loquent.files.run_records import FileRecord, Fingerprint, check
 
 FILES = "files"  # the key of the records of files: of the episodes
 SAMPLES = "samples"  # the key of the scores per episode

@@ -12,7 +12,7 @@ from loquent.agents.http import Http
 from loquent.cli import main as cli
 from loquent.core.episode import read
 from loquent.core.options import transport_options, without_transport
-from loquent.files.records import mark
+from loquent.files.run_records import mark
 from loquent.training.datasets import collection, journal
 
 HALTING = '''

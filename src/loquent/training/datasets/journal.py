@@ -18,7 +18,7 @@ from loquent.core.episode import Episode, to_json
 from loquent.core.guards import json_files
 from loquent.errors import Damaged
 from loquent.files import atomic
-from loquent.files.records import MARK, mark
+from loquent.files.run_records import MARK, mark
 
 DIGEST = ".digest"  # suffix of the file with the SHA-256 of a shard and the checksum of each of its lines
 GAME = schema.check_of(tuple[int, tuple[str, ...]])
