@@ -1,4 +1,5 @@
-"""What the watch for reward hacking says of real runs: ten shipped recipes, and one without a KL penalty.
+"""What the watch for reward hacking says of real runs: ten shipped recipes, and ten seeds of one without a
+penalty.
 
     python -m tools.studies.watch_runs COMMIT OUT
 
@@ -12,6 +13,7 @@ import json
 import sys
 import time
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import loquent
@@ -23,7 +25,7 @@ GOOD = (
     "reviews_ppo", "reviews_nlpo", "reviews_grpo", "reviews_rloo", "reviews_composed", "reviews_online_dpo",
     "reviews_trpo", "reviews_rest", "reviews_a2c", "orders_grpo",
 )  # fmt: skip
-HACKED, SEEDS = "reviews_ppo_no_kl", 10
+HACKED = "reviews_ppo_no_kl"
 BASES = {"orders_grpo": "orders_supervised"}
 
 
@@ -33,7 +35,7 @@ def train(recipe, seed, out):
     if not (folder / "evaluation.json").is_file():
         model = base(BASES.get(recipe, "reviews_base"), out)
         settings = [f"model.path={model}", f"training.seed={seed}", "training.final_episodes=16"]
-        loquent.train(recipe, folder, settings, progress=False)
+        loquent.train(recipe, folder, settings, progress=False, resume=folder.is_dir())
     return folder
 
 
@@ -53,8 +55,7 @@ def verdict(folder):
 
 
 def main(commit, out):
-    runs = [(HACKED, 0), *((recipe, 0) for recipe in GOOD), *((HACKED, i) for i in range(1, SEEDS))]
-    for recipe, seed in runs:
+    for recipe, seed in chain.from_iterable(((HACKED, i), (recipe, 0)) for i, recipe in enumerate(GOOD)):
         begin = time.process_time()
         folder = train(recipe, seed, out)
         line = {"command": "python -m tools.studies.watch_runs", "commit": commit}
