@@ -149,6 +149,19 @@ def test_damaged_values_by_row_are_a_note(tmp_path):
     assert "evaluation_rows.jsonl:3: this line is not what a run wrote" in html(read([run]))
 
 
+@pytest.mark.parametrize("damage", ["few rows", "no return"])
+def test_too_few_rows_are_said(damage, tmp_path):
+    run = folder(tmp_path / "run", FALLING)
+    lines = [json.loads(one) for one in (run / "evaluation_rows.jsonl").read_text().splitlines()]
+    for line in lines:
+        if damage == "few rows":
+            line["rows"] = [f"row {i % 7}" for i in range(20)]
+        else:
+            del line["values"]["return"]
+    (run / "evaluation_rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "Too few rows have a return at each evaluation; 8 are enough" in section(run)
+
+
 def test_seeds_are_a_mean_of_their_values_by_row(tmp_path):
     folders = [
         folder(tmp_path / f"seed-{seed}", values, seed=seed) for seed, values in enumerate((FALLING, LEVEL))

@@ -1,4 +1,4 @@
-"""How often the watch for reward hacking speaks, and what it says of real runs: the records of both studies."""
+"""How often the watch for reward hacking speaks, and what it says of real runs."""
 
 import json
 import math

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -120,14 +121,13 @@ def judge(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) 
     judged = {key: bool(up) for key, up in directions.items() if key in whole and key in higher}
     partial = tuple(key for key in directions if key not in judged)
     found = Verdict(updates, None, partial, len(group.runs))
-    rows = len(columns["return"][0])
     if len(updates) < FEWEST:
         return replace(found, unknown=f"One evaluation shows no change: {MORE}.")
     if "return" not in whole:
         return replace(
             found,
-            unknown=f"Too few of the {rows} rows have a return at each evaluation; {FEWEST_ROWS} are the "
-            "fewest. Set training.evaluate_episodes in the recipe.",
+            unknown=f"Too few rows have a return at each evaluation; {FEWEST_ROWS} are enough: set "
+            "training.evaluate_episodes in the recipe.",
         )
     if not judged:
         return replace(
@@ -144,26 +144,24 @@ def rows_by_key(runs: Sequence[Sequence[RowValues]]) -> tuple[tuple[int, ...], d
 
     A value is the mean over a row's episodes that have one, and then over the runs.
     """
-    tables = [{one.update: _means(one) for one in run} for run in runs]
+    tables = [{one.update: one for one in run} for run in runs]
     updates = tuple(sorted(set.intersection(*(set(table) for table in tables))))
-    evaluations = [table[update] for table in tables for update in updates]
-    if not evaluations:
+    if not updates:
         return (), {}
-    rows = [row for row in evaluations[0]["return"] if all(row in one["return"] for one in evaluations)]
-    keys = [key for key in evaluations[0] if all(key in one for one in evaluations)]
+    evaluations = [[table[update] for update in updates] for table in tables]
+    every = list(chain.from_iterable(evaluations))
+    shared = set.intersection(*(set(one.rows) for one in every))
+    rows = [row for row in dict.fromkeys(every[0].rows) if row in shared]
+    keys = [key for key in every[0].values if all(key in one.values for one in every)]
     return updates, {
-        key: np.mean([[[table[u][key][row] for row in rows] for u in updates] for table in tables], axis=0)
-        for key in keys
+        key: np.mean([[_means(one, key, rows) for one in own] for own in evaluations], axis=0) for key in keys
     }
 
 
-def _means(one: RowValues) -> dict[str, dict[str, float]]:
-    """By key and row, the mean over the row's episodes that have a value; NaN if none has."""
-    found: dict[str, dict[str, float]] = {}
-    for key, column in one.values.items():
-        own: dict[str, list[float]] = {row: [] for row in one.rows}
-        for row, value in zip(one.rows, column, strict=True):
-            if value is not None:
-                own[row].append(value)
-        found[key] = {row: fmean(values) if values else math.nan for row, values in own.items()}
-    return found
+def _means(one: RowValues, key: str, rows: Sequence[str]) -> list[float]:
+    """For each row, the mean over its episodes that have a value; NaN if none has."""
+    found: dict[str, list[float]] = {row: [] for row in one.rows}
+    for row, value in zip(one.rows, one.values[key], strict=True):
+        if value is not None:
+            found[row].append(value)
+    return [fmean(found[row]) if found[row] else math.nan for row in rows]
