@@ -35,7 +35,7 @@ def train(recipe, seed, out):
     if not (folder / "evaluation.json").is_file():
         model = base(BASES.get(recipe, "reviews_base"), out)
         settings = [f"model.path={model}", f"training.seed={seed}", "training.final_episodes=16"]
-        loquent.train(recipe, folder, settings, progress=False, resume=folder.is_dir())
+        loquent.train(recipe, folder, settings, progress=False)
     return folder
 
 
