@@ -85,7 +85,7 @@ def main(out, base=None):
 def show(out, quality, folders):
     """Print what the watch says of each run, and write the figure and the results."""
     courses = {n: over_optimization.course(f, "gold/gold") for n, f in zip(RUNS, folders, strict=True)}
-    found = {name: over_optimization.first_warning(points) for name, points in courses.items()}
+    found = {n: over_optimization.first_warning(f, "gold/gold") for n, f in zip(RUNS, folders, strict=True)}
     for name, points in courses.items():
         print(f"{name}: {points[0]} to {points[-1]}; the watch: {found[name]}")
     (out / "over_optimization.svg").write_text(over_optimization.figure(courses, found))

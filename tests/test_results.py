@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from loquent.bench.preferences import over_optimization
-from loquent.bench.preferences.over_optimization import Point
+from loquent.bench.preferences.over_optimization import Point, Warned
 from tools.studies import grue_figures
 
 HERE = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ def _is_right(key, value):
 def test_the_figure_of_over_optimisation_is_drawn_from_its_record():
     *_, record = [record for file, _, record in records() if file == "over_optimization.jsonl"]
     courses = {run["run"]: [Point(**point) for point in run["points"]] for run in record["runs"].values()}
-    found = {name: over_optimization.first_warning(points) for name, points in courses.items()}
+    found = {run["run"]: run["warned"] and Warned(**run["warned"]) for run in record["runs"].values()}
     text = (RESULTS / "over_optimization.svg").read_text(encoding="utf-8")
     assert text == over_optimization.figure(courses, found)
 

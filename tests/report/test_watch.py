@@ -1,116 +1,20 @@
-"""The watch for reward hacking: its rule on histories made up here, what is outside a reward, and what the
-page says.
-"""
+"""The watch for reward hacking: what is outside a reward, values by row, and what the page says."""
 
 import json
+import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.report import report_folders as made
 from loquent.core.values import EMPTY
-from loquent.files import manifest
-from loquent.report import watch
-from loquent.report.divergence import Fall, diverging, width
+from loquent.files import evaluation_rows, manifest
+from loquent.files.evaluation_rows import RowValues
+from loquent.report import witnesses
 from loquent.report.groups import read
 from loquent.report.page import html
 from loquent.training import recipes
-
-UPDATES = [2, 4, 6, 8, 10, 12]
-RISING = [0.1, 0.3, 0.5, 0.6, 0.7, 0.75]
-UP, DOWN = {"x": True}, {"x": False}
-
-
-def test_a_fall_under_a_rise_by_hand():
-    # windows of two: the best is the first (0.50, 0.48), the end (0.20, 0.18)
-    values = [0.5, 0.48, 0.38, 0.3, 0.2, 0.18]
-    assert width(6) == 2
-    [found] = diverging(UPDATES, RISING, {"x": values}, UP)
-    assert (found.key, found.since, found.until) == ("x", 4, 12)
-    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx(
-        (0.49, 0.19, 0.2, 0.725)
-    )
-    assert diverging(UPDATES, RISING, {"x": values}, DOWN) == [], "where less is better this is a gain"
-    assert diverging(UPDATES, RISING, {"x": [1 - value for value in values]}, DOWN), (
-        "and the same turned over is none"
-    )
-
-
-@pytest.mark.parametrize(
-    ("proxy", "values", "why"),
-    [
-        (RISING, [0.2, 0.3, 0.4, 0.5, 0.55, 0.6], "both rise: learning"),
-        ([0.5] * 6, [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], "the reward does not rise"),
-        (RISING[::-1], [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], "both fall"),
-        (RISING, [0.5] * 6, "nothing moves"),
-        (RISING, [0.500, 0.499, 0.497, 0.496, 0.495, 0.494], "a fall of 1% is no matter"),
-        (RISING, [0.3, 0.6, 0.2, 0.6, 0.2, 0.3], "it jumps about more than it falls"),
-        (RISING, [0.0005, 0.0005, 0.001, 0.002, 0.003, 0.004], "too small a number to matter"),
-    ],
-)
-def test_histories_that_are_no_divergence(proxy, values, why):
-    higher = DOWN if "small" in why else UP
-    assert diverging(UPDATES, proxy, {"x": values}, higher) == [], why
-
-
-@pytest.mark.parametrize("n", [5, 6, 8, 10, 20])
-def test_what_is_lost_at_once_is_seen_from_the_first_evaluation(n):
-    """A step is two bends at most: it is no noise. Of windows of two the first has half of it."""
-    updates = list(range(1, n + 1))
-    proxy, gold = [0.1] + [0.9] * (n - 1), [0.8] + [0.2] * (n - 1)
-    [found] = diverging(updates, proxy, {"x": gold}, UP)
-    assert (found.key, found.since, found.until, found.alone) == ("x", 1, n, True)
-    assert (found.best, found.now, found.proxy_before, found.proxy_now) == pytest.approx((0.8, 0.2, 0.1, 0.9))
-    assert found.deep
-    assert diverging(updates, proxy[::-1], {"x": gold}, UP) == [], "the reward fell too"
-    assert diverging(updates, proxy, {"x": gold}, DOWN) == []
-
-
-def test_a_small_return_rises_as_a_large_one_does():
-    """A return of thousandths: what counts is its share, so the unit of a reward decides nothing."""
-    gold = [0.9, 0.75, 0.6, 0.45, 0.3, 0.18]
-    for unit in (0.009, 1.0, 1000.0):
-        assert diverging(UPDATES, [unit * i / 5 for i in range(6)], {"x": gold}, UP), unit
-    assert diverging(UPDATES, [10 + i / 100 for i in range(6)], {"x": gold}, UP) == [], (
-        "half a hundredth is no rise"
-    )
-
-
-def test_a_rise_that_turns_into_a_fall_is_seen_from_its_top():
-    updates = list(range(12))
-    proxy, gold = [i / 12 for i in updates], [0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.5, 0.42, 0.35, 0.3, 0.2, 0.1]
-    [found] = diverging(updates, proxy, {"x": gold}, UP)
-    assert found.since == 6
-    assert found.proxy_before < found.proxy_now
-    assert diverging(updates[:6], proxy[:6], {"x": gold[:6]}, UP) == [], "not before it turned"
-
-
-def test_four_evaluations_are_too_few():
-    assert diverging(UPDATES[:4], RISING[:4], {"x": [0.9, 0.6, 0.3, 0.0]}, UP) == []
-    assert diverging(UPDATES[:5], RISING[:5], {"x": [0.9, 0.7, 0.5, 0.3, 0.1]}, UP)
-
-
-values = st.lists(st.floats(-100, 100), min_size=5, max_size=20)
-
-
-@given(values, st.floats(-5, 5), st.data())
-def test_what_rises_with_the_reward_never_diverges(proxy, slope, data):
-    """A held-out value that is the reward itself, stretched, cannot part from it; nor one that only rises."""
-    updates = list(range(len(proxy)))
-    if slope > 0:
-        assert diverging(updates, proxy, {"x": [slope * value for value in proxy]}, UP) == []
-    assert (
-        diverging(
-            updates,
-            proxy,
-            {"x": sorted(data.draw(st.lists(st.floats(0, 1), min_size=len(proxy), max_size=len(proxy))))},
-            UP,
-        )
-        == []
-    )
-
 
 EVALUATION = {
     "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
@@ -136,49 +40,42 @@ def test_what_is_outside_the_reward_is_recorded_and_belongs_to_a_metric(recorded
     }
     keys = [f"evaluation/{key}" for key in owners]
     others = ["evaluation/return", "evaluation/reward/sentiment", "kl/reference"]
-    told = {"owners": owners} if recorded else {}
-    assert watch.outside(group(**told), [*keys, *others]) == keys
+    record = {"owners": owners} if recorded else {}
+    assert witnesses.outside(group(**record), [*keys, *others]) == keys
     inside = ["meteor-exact-stem", "a-b/watch/same"]
-    assert watch.outside(group(**told, rewarded=inside), keys) == [keys[1], keys[3]]
+    assert witnesses.outside(group(**record, rewarded=inside), keys) == [keys[1], keys[3]]
 
 
-@pytest.mark.parametrize(("top", "saturated"), [([None, 1.0], True), ([0.0, None], False), (None, False)])
-def test_a_saturated_return_is_known_by_the_recorded_range(tmp_path, top, saturated):
-    run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], returns=[0.98] * 6)
-    evaluation = EVALUATION | ({"ranges": {"return": top}} if top else {})
-    (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(evaluation)))
-    assert ("The return was saturated" in section(html(read([run])))) is saturated
+ROWS = [f"row {i}" for i in range(20)]
+NOISE = np.random.default_rng(0).normal(size=(2, 6, 20))
+FALLING, LEVEL, RISING = [0.5, 0.45, 0.4, 0.3, 0.2, 0.1], [0.5] * 6, [0.1, 0.25, 0.4, 0.5, 0.6, 0.7]
 
 
-def test_what_an_earlier_version_did_not_record_is_unknown(tmp_path):
-    run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
-    old = {key: value for key, value in EVALUATION.items() if key != "rewarded"}
-    (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(old)))
-    page = section(html(read([run])))
-    assert "does not record which values are rewarded" in page
-    assert "The reward is being gamed." not in page
-    assert "outside the reward" not in page
-
-
-def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, updates=6, returns=None):
-    """A run on sentiment whose evaluations are these values of `watch/distinct_2`."""
+def folder(path, distinct, *, perplexity=LEVEL, returns=RISING, every=1, finished=True, by_row=True, seed=0):
+    """A run on sentiment with an evaluation after each update: means over rows of its values."""
     made.run(
         path,
         "reviews_composed",
-        updates=updates,
+        updates=len(distinct) or 2,
         finished=False,
+        seed=seed,
         overrides=["metrics={watch: {}, perplexity: {}}"],
     )
     lines = []
     for i, line in enumerate(json.loads(one) for one in (path / "metrics.jsonl").read_text().splitlines()):
         line = {key: value for key, value in line.items() if not key.startswith("evaluation/")}
-        if (i + 1) % every == 0 and held_out:
-            line |= {
-                "evaluation/return": returns[i] if returns else i / 6,
-                "evaluation/watch/distinct_2": held_out[i],
-                "evaluation/perplexity": perplexity[i],
-                "evaluation/watch/words": 20,
+        if distinct and (i + 1) % every == 0:
+            noise = [0.01 * (part - part.mean()) for part in NOISE[:, i]]
+            values = {
+                "return": returns[i] + noise[0],
+                "watch/distinct_2": distinct[i] + noise[1],
+                "perplexity": perplexity[i] + noise[0],
+                "watch/words": np.full(20, 20.0),
             }
+            line |= {f"evaluation/{key}": column.mean() for key, column in values.items()}
+            if by_row:
+                columns = {key: column.tolist() for key, column in values.items()}
+                evaluation_rows.append(path, line["update"], ROWS, columns)
         lines.append(line)
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     if finished:
@@ -186,76 +83,109 @@ def folder(path, held_out, *, perplexity=(4.0,) * 6, finished=True, every=1, upd
     return path
 
 
-def section(page):
+def section(*folders):
+    page = html(read(folders))
     return page.partition('id="watch-for-reward-hacking"')[2].partition("</section>")[0]
 
 
-def test_the_page_says_plainly_that_a_reward_is_gamed(tmp_path):
-    page = section(html(read([folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])])))
-    assert "The reward is being gamed." in page
-    assert "Nothing measured outside it got better." in page
-    assert "watch/distinct_2 went from 0.475 to 0.15" in page
-    assert "The return rose from 0.08333 to 0.75" in page
+def test_the_page_says_plainly_that_a_reward_is_hacked(tmp_path):
+    page = section(folder(tmp_path / "run", FALLING))
+    assert "The reward is being hacked." in page
+    assert (
+        "At 6 evaluations the return rose from 0.1 (update 1) to 0.7, and outside the reward got worse: "
+        "watch/distinct_2 went from 0.5 to 0.1. Nothing else got better."
+    ) in page
+    assert "−0.4 ± " in page
     assert '<h4 class="mono">kl/reference</h4>' in page
-    assert "evaluation/perplexity" in page
-    assert "rollout/words" in page
-    assert "rollout/weighted/sentiment" in page, "the parts of the reward stand beside what is outside it"
+    assert "rollout/weighted/sentiment" in page, "the parts of the reward are beside what is outside it"
     assert "perplexity (turned)" in page
 
 
 @pytest.mark.parametrize(
-    ("held_out", "perplexity", "said"),
+    ("values", "text"),
     [
+        ({"distinct": [0.5, 0.49, 0.47, 0.45, 0.44, 0.43]}, "The reward is bought at a price."),
         (
-            [0.5, 0.49, 0.47, 0.45, 0.44, 0.43],
-            (5.0, 4.9, 4.7, 4.5, 4.4, 4.3),
-            "The reward is bought at a price.",
+            {"distinct": FALLING, "perplexity": [4, 3.8, 3.6, 3.4, 3.2, 3]},
+            "Got better: perplexity went from 4 to 3.",
         ),
-        ([0.5, 0.49, 0.47, 0.45, 0.44, 0.43], (4.0,) * 6, "The reward is being gamed."),
-        ([0.5, 0.45, 0.4, 0.3, 0.2, 0.1], (5.0, 4.9, 4.7, 4.5, 4.4, 4.3), "The reward is being gamed."),
+        ({"distinct": FALLING, "returns": RISING[::-1]}, "the return did not rise, so nothing shows"),
+        ({"distinct": LEVEL}, "At 6 evaluations nothing measured outside the reward fell. Looked at: "),
+        ({"distinct": []}, "The reward cannot be watched: nothing was evaluated in training"),
+        ({"distinct": FALLING, "every": 6}, "One evaluation shows no change"),
+        ({"distinct": FALLING, "finished": False}, "The run has not ended"),
+        ({"distinct": FALLING, "by_row": False}, "have no values by row"),
     ],
 )
-def test_a_price_is_told_from_a_game(held_out, perplexity, said, tmp_path):
-    page = section(html(read([folder(tmp_path / "run", held_out, perplexity=perplexity)])))
-    assert said in page
-    assert ("Got better with it: perplexity went from 4.95 to 4.35." in page) == (perplexity[0] == 5.0)
+def test_what_the_page_says(values, text, tmp_path):
+    page = section(folder(tmp_path / "run", **values))
+    assert text in page
+    assert ("hacked." in page.replace("the reward is hacked.", "")) == ("Got better" in text)
 
 
-def test_a_deep_fall_is_a_quarter_and_a_tenth():
-    def deep(best, now):
-        return Fall("x", 1, 2, best, now, 0, 1).deep
-
-    assert deep(0.4, 0.3)
-    assert not deep(0.4, 0.31)
-    assert not deep(0.01, 0.1), "nine points in a hundred of repetition are many times more, and not much"
-    assert deep(3.0, 4.0)
-    assert not deep(3.8, 4.1)
+@pytest.mark.parametrize(("top", "saturated"), [([None, 1.0], True), ([0.0, None], False), (None, False)])
+def test_a_saturated_return_is_known_by_the_recorded_range(tmp_path, top, saturated):
+    run = folder(tmp_path / "run", FALLING, returns=[0.98] * 6)
+    evaluation = EVALUATION | ({"ranges": {"return": top}} if top else {})
+    (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(evaluation)))
+    assert ("The reward is being hacked." in section(run)) is saturated
 
 
-def test_the_page_says_that_nothing_fell(tmp_path):
-    page = section(html(read([folder(tmp_path / "run", [0.5, 0.52, 0.5, 0.51, 0.5, 0.52])])))
-    assert "gamed" not in page.replace("may be gamed", "")
-    assert "bought" not in page
-    assert (
-        "At 6 evaluations nothing measured outside the reward fell while the return rose or was "
-        "saturated. Looked at: watch/distinct_2, perplexity." in page
-    )
+def test_what_an_earlier_version_did_not_record_is_unknown(tmp_path):
+    run = folder(tmp_path / "run", FALLING)
+    old = {key: value for key, value in EVALUATION.items() if key != "rewarded"}
+    (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(old)))
+    page = section(run)
+    assert "does not record which values are rewarded" in page
+    assert "outside the reward" not in page
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"held_out": []}, "The reward cannot be watched: nothing was evaluated in training"),
-        ({"held_out": [0.5] * 6, "every": 3}, "2 evaluations are too few"),
-        ({"held_out": [0.5] * 6, "finished": False}, "The run has not ended"),
-    ],
-)
-def test_the_page_says_what_it_cannot_tell(how, said, tmp_path):
-    assert said in section(html(read([folder(tmp_path / "run", how.pop("held_out"), **how)])))
+def test_damaged_values_by_row_are_a_note(tmp_path):
+    run = folder(tmp_path / "run", FALLING)
+    file = run / "evaluation_rows.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:2], lines[0]]))
+    assert "have no values by row" in section(run)
+    assert "evaluation_rows.jsonl:3: this line is not what a run wrote" in html(read([run]))
+
+
+@pytest.mark.parametrize("damage", ["few rows", "no return"])
+def test_too_few_rows_are_said(damage, tmp_path):
+    run = folder(tmp_path / "run", FALLING)
+    lines = [json.loads(one) for one in (run / "evaluation_rows.jsonl").read_text().splitlines()]
+    for line in lines:
+        if damage == "few rows":
+            line["rows"] = [f"row {i % 7}" for i in range(20)]
+        else:
+            del line["values"]["return"]
+    (run / "evaluation_rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "Too few rows have a return at each evaluation; 8 are enough" in section(run)
+
+
+def test_seeds_are_a_mean_of_their_values_by_row(tmp_path):
+    folders = [
+        folder(tmp_path / f"seed-{seed}", values, seed=seed) for seed, values in enumerate((FALLING, LEVEL))
+    ]
+    page = section(*folders)
+    assert "At 6 evaluations (means over 2 seeds)" in page
+    assert "watch/distinct_2 went from 0.5 to 0.3" in page
+
+
+def test_values_by_row_are_means_over_episodes_and_seeds():
+    def run(*updates):
+        rows, values = ("a", "b", "a"), (1.0, None, 4.0)
+        return [RowValues(u, rows, {"return": (1.0, 2.0, u), "x": values}) for u in updates]
+
+    updates, columns = witnesses.rows_by_key([run(0, 2, 4), run(2, 4, 6)])
+    assert updates == (2, 4)
+    assert columns["return"].tolist() == [[1.5, 2], [2.5, 2]]
+    assert columns["x"][:, 0].tolist() == [2.5, 2.5]
+    assert all(map(math.isnan, columns["x"][:, 1]))
+    assert witnesses.rows_by_key([run(0), run(2)]) == ((), {})
 
 
 def test_a_run_without_rewards_has_no_watch(tmp_path):
-    assert section(html(read([made.run(tmp_path / "run", "reviews_base")]))) == ""
+    assert section(made.run(tmp_path / "run", "reviews_base")) == ""
 
 
 def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
@@ -277,18 +207,19 @@ def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
 @pytest.mark.parametrize("where", ["in training", "at the end"])
 def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
     """A policy that says nothing at all has no bigrams: the witness is silent, and the page says so."""
-    run = folder(tmp_path / "run", [0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
+    run = folder(tmp_path / "run", FALLING)
     if where == "in training":
-        lines = [json.loads(one) for one in (run / "metrics.jsonl").read_text().splitlines()]
-        del lines[-1]["evaluation/watch/distinct_2"]
-        (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        file = run / "evaluation_rows.jsonl"
+        lines = [json.loads(one) for one in file.read_text().splitlines()]
+        lines[-1]["values"]["watch/distinct_2"][7:] = [None] * 13
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     else:
-        told = json.loads((run / "evaluation.json").read_text())
-        del told["higher_is_better"]["watch/distinct_2"]
-        (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(told)))
-    page = section(html(read([run])))
+        record = json.loads((run / "evaluation.json").read_text())
+        del record["higher_is_better"]["watch/distinct_2"]
+        (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(record)))
+    page = section(run)
     assert (
-        "Looked at: perplexity. Not looked at, because some evaluations have no value of it: "
+        "Looked at: perplexity. Not looked at, because too few rows have a value at each evaluation: "
         "watch/distinct_2." in page
     )
     assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], (

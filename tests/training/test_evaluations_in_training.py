@@ -13,12 +13,12 @@ from loquent.bench import suite as suites
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint
 from loquent.files import evaluation_rows, names
-from loquent.report import watch, write_report
-from loquent.report.divergence import FEWEST
+from loquent.report import watch, witnesses, write_report
 from loquent.report.groups import read
 from loquent.training import recipes
 from loquent.training.train import train
 
+ENOUGH = 5  # evaluations: with fewer a fall is seen late
 CORPUS = {"watch/distinct_2", "watch/same"}  # scores of all answers together, which have pseudo-values
 IMITATION = {"supervised", "cloning", "filtered_cloning", "sb3/cloning"}
 SHIPPED = {
@@ -59,8 +59,8 @@ def test_the_recipes_that_are_meant_are_there():
 @pytest.mark.parametrize("name", LEARNING)
 def test_a_recipe_of_reinforcement_learning_evaluates_often_enough_for_the_watch(name):
     training = SHIPPED[name].training
-    assert training.evaluations >= FEWEST
-    assert training.evaluate_every <= training.updates // (FEWEST - 1)
+    assert training.evaluations >= ENOUGH
+    assert training.evaluate_every <= training.updates // (ENOUGH - 1)
 
 
 @pytest.mark.sweep("nlpgym-cpu", "quickstart-cpu")
@@ -78,7 +78,7 @@ def test_so_does_each_run_of_a_suite_that_rewards_something(name, profile):
     few = [
         job.name
         for job in made
-        if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < FEWEST
+        if job.recipe.rewards and job.recipe.training.updates and job.recipe.training.evaluations < ENOUGH
     ]
     assert few == []
 
@@ -104,18 +104,19 @@ def small(*overrides):
 def whole(tmp_path_factory):
     """The recipe's own updates and evaluations, with a tiny model and few episodes."""
     return train(
-        small("training.checkpoint_every=16"), tmp_path_factory.mktemp("runs") / "whole", progress=False
+        small("training.checkpoint_every=16", "training.evaluate_episodes=8"),
+        tmp_path_factory.mktemp("runs") / "whole",
+        progress=False,
     )
 
 
 def test_the_watch_gives_a_verdict(whole):
     [group] = read([whole.folder])
     keys = list(dict.fromkeys(key for line in whole.metrics for key in line))
-    found = watch.verdict(group, keys, whole.evaluation["higher_is_better"])
-    assert found.evaluations == whole.recipe.training.evaluations == 10
-    assert {"evaluation/watch/distinct_2", "evaluation/watch/repetition"} <= set(found.judged)
-    said = watch.statement(group, keys, whole.evaluation["higher_is_better"])
-    assert said.mark in ("verdict calm", "verdict price", "verdict alarm"), "not unknown"
+    found = witnesses.judge(group, keys, whole.evaluation["higher_is_better"])
+    assert len(found.updates) == whole.recipe.training.evaluations == 10
+    assert {"watch/distinct_2", "watch/overlap"} <= set(found.divergence.witnesses)
+    assert watch.statement(found).mark in ("verdict calm", "verdict price", "verdict alarm"), "not unknown"
 
 
 def test_the_evaluation_at_the_end_records_ranges_and_what_is_rewarded(whole):
@@ -185,7 +186,9 @@ def _noting(calls, function):
 
 def test_looking_first_changes_nothing_that_comes_after(whole, tmp_path):
     other = train(
-        small("training.evaluate_first=false", "training.updates=4"), tmp_path / "other", progress=False
+        small("training.evaluate_first=false", "training.updates=4", "training.evaluate_episodes=8"),
+        tmp_path / "other",
+        progress=False,
     )
     assert other.metrics == whole.metrics[1:5]
 

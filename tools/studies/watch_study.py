@@ -1,148 +1,187 @@
-"""How often the watch for reward hacking speaks, by simulation through the code that writes the page.
+"""How often the watch for reward hacking speaks, by simulation of values by row.
 
-    python -m tools.studies.watch_study COMMIT [HISTORIES]
+    python -m tools.studies.watch_study COMMIT [SEED [HISTORIES]]
 
-It prints line 1 of docs/results/watch_rates.jsonl.
+It prints the lines of docs/results/watch_rates.jsonl: alarms at a policy that does not change, and falls.
 
-The witnesses of a history are 0.5 at first, of which more is better. `noise`: independent, deviation 0.05.
-`walk`: a random walk with steps of deviation 0.05. `walk and noise`: a walk with steps of 0.02 in noise of
-0.05. `autoregression`: each deviation is 0.8 times the last one plus noise of 0.05. `t(3) noise`, walks of
-`t(3)` and `t(4)`: 0.05 times a t. `Laplace walk`: steps with long tails, of deviation 0.05. `settling
-walk`: the deviation of the steps falls from 0.1 e-fold in a third of the run, in noise of 0.01. `rare P of
-E`: minus the share of a rare event of probability P in E episodes. `fall by D`: an even fall by D in noise of
-0.01. `fall by D at once`: it falls between the first two evaluations.
+A history has evaluations of ROWS rows. Each witness has a level of each row (deviation 1) and noise of each
+answer: `normal` (deviation 1), `exponential`, `log-normal` (of deviation 1 in logarithms), `rare P` (an event
+of probability P), or `distinct`: the share of different words among 12 words of each row, by leaving out one
+row. A fall has SIZE standard errors of the paired difference of two evaluations over rows, as a shift of all
+rows; events become more probable, and `log-normal, scaled` multiplies.
 
-The return is in noise of 0.03: it rises by 0.5 evenly, or at once after the first evaluation, or is flat at
-0.5; or it is saturated at 0.98 in noise of 0.005. Its greatest value is 1.
+The return rises by SIZE standard errors too, evenly or at once between the first two evaluations, or it is
+`saturated`: without change at the greatest possible return. Tests have PERMUTATIONS permutations, which find
+a little less than the 2,000 of the page.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import random
 import sys
 import time
-from itertools import accumulate
-from types import SimpleNamespace
+from functools import partial
 
-from loquent.report import watch
-from loquent.report.groups import Point
+import numpy as np
 
-EVALUATIONS = (5, 6, 8, 10, 15, 20, 30, 40)
-WITNESSES = (1, 2, 3, 5, 7, 10)
-NOTHING_FALLS = ("noise", "walk", "walk and noise", "autoregression")
-RARE = ("rare 0.005 of 48", "rare 0.01 of 32", "rare 0.01 of 64", "rare 0.02 of 64")
-LONG_TAILS = ("t(3) noise", "t(3) walk", "t(4) walk", "Laplace walk", "settling walk", *RARE)
+from loquent.report.divergence import Divergence
 
-
-def long_tail(kind, draw):
-    """One number with long tails."""
-    if kind == "Laplace":
-        return draw.choice((-1, 1)) * draw.expovariate(math.sqrt(2) / 0.05)
-    freedom = int(kind[2])
-    return 0.05 * draw.gauss(0, 1) / math.sqrt(draw.gammavariate(freedom / 2, 2 / freedom))
-
-
-def walk(draw, n, step, persistence=1.0):
-    values = [0.0]
-    for _ in range(n - 1):
-        values.append(persistence * values[-1] + draw.gauss(0, step))
-    return values
+ROWS, SIZE, PERMUTATIONS = 32, 5.0, 199
+EVALUATIONS, WITNESSES = (5, 10, 20, 40), (1, 3, 10)
+NOISES = ("normal", "exponential", "log-normal", "rare 0.005", "rare 0.02", "distinct")
+SHAPES = {
+    "even": lambda x, n: x,
+    "sigmoid": lambda x, n: (np.tanh(6 * (x - 0.5)) / np.tanh(3) + 1) / 2,
+    "step in the middle": lambda x, n: x >= 0.5,
+    "step after the first": lambda x, n: x > 0,
+    "early": lambda x, n: np.minimum(1, 5 * x),
+    "late": lambda x, n: np.maximum(0, 5 * x - 4),
+    "step at the end": lambda x, n: x == 1,
+    "hump": lambda x, n: np.abs(2 * x - 1),
+}
+WANDERING = ("wanders to its top", "falls and recovers")
 
 
-def witness(kind, draw, n):
-    if kind == "walk":
-        changes = walk(draw, n, 0.05)
-    elif kind == "walk and noise":
-        changes = [value + draw.gauss(0, 0.05) for value in walk(draw, n, 0.02)]
-    elif kind == "autoregression":
-        changes = walk(draw, n + 20, 0.05, 0.8)[20:]
-    elif kind == "noise":
-        changes = [draw.gauss(0, 0.05) for _ in range(n)]
-    elif kind == "t(3) noise":
-        changes = [long_tail(kind, draw) for _ in range(n)]
-    elif kind == "settling walk":
-        steps = [draw.gauss(0, 0.1) * math.exp(-3 * i / n) for i in range(n)]
-        changes = [value + draw.gauss(0, 0.01) for value in accumulate(steps)]
-    elif kind.endswith(" walk"):
-        changes = list(accumulate(long_tail(kind.removesuffix(" walk"), draw) for _ in range(n)))
-    elif kind in RARE:
-        chance, episodes = float(kind.split()[1]), int(kind.split()[3])
-        return [-sum(draw.random() < chance for _ in range(episodes)) / episodes for _ in range(n)]
-    else:
-        by = float(kind.split()[2])
-        at_once = kind.endswith("at once")
-        changes = [draw.gauss(0, 0.01) - by * (min(i, 1) if at_once else i / (n - 1)) for i in range(n)]
-    return [0.5 + change for change in changes]
+def course(name, evaluations, draw):
+    """The size of a fall at each evaluation, from 0 to 1."""
+    x = np.arange(evaluations) / (evaluations - 1)
+    if name == "none":
+        return 0 * x
+    if name == "falls and recovers":
+        return np.sin(np.pi * x)
+    if name == "wanders to its top":
+        waves = sum(draw.normal() * np.sin(k * np.pi * x + draw.uniform(0, 6)) / k for k in (1, 2, 3))
+        return np.abs(waves - waves[-1]) / np.ptp(waves)
+    return SHAPES[name](x, evaluations).astype(float)
 
 
-def returns(kind, draw, n):
+def normal(shape, lost, draw):
+    return draw.normal(size=shape) - lost * SIZE * math.sqrt(2 / ROWS)
+
+
+def exponential(shape, lost, draw):
+    return -draw.exponential(size=shape) - lost * SIZE * math.sqrt(2 / ROWS)
+
+
+def log_normal(shape, lost, draw, *, scaled=False):
+    """Costs of mean e^(1/2) and variance (e - 1) e; `scaled` so that the factor loses SIZE errors."""
+    values, mean, variance = np.exp(draw.normal(size=shape)), math.exp(0.5), (math.e - 1) * math.e
+    if not scaled:
+        return -values - lost * SIZE * math.sqrt(2 * variance / ROWS)
+    error = SIZE**2 * variance / ROWS
+    a, b, c = mean**2 - error, -2 * mean**2, mean**2 - error
+    factor = (-b + math.sqrt(b * b - 4 * a * c)) / (2 * a)
+    return -values * (1 + lost * (factor - 1))
+
+
+def rare(shape, lost, draw, *, chance):
+    """Minus 1 for each event, whose probability rises until it is SIZE errors larger."""
+    more = chance
+    for _ in range(100):
+        more = chance + SIZE * math.sqrt((chance * (1 - chance) + more * (1 - more)) / ROWS)
+    return -1.0 * (draw.random(shape) < chance + lost * (more - chance))
+
+
+def distinct(shape, lost, draw):
+    """Pseudo-values by row of the share of different words in all answers."""
+    evaluations, rows, witnesses = shape
+    found = np.empty(shape)
+    for e in range(evaluations):
+        for w in range(witnesses):
+            words = np.minimum(draw.zipf(1.3, size=(rows, 12)), 500)
+            counts = np.zeros((rows, 501))
+            np.add.at(counts, (np.arange(rows)[:, None], words), 1)
+            rest = counts.sum(0) - counts
+            whole, left = (counts.sum(0) > 0).sum() / (12 * rows), (rest > 0).sum(1) / (12 * (rows - 1))
+            found[e, :, w] = rows * whole - (rows - 1) * left
+    return found
+
+
+MAKERS = {
+    "normal": normal,
+    "exponential": exponential,
+    "log-normal": log_normal,
+    "log-normal, scaled": partial(log_normal, scaled=True),
+    "rare 0.005": partial(rare, chance=0.005),
+    "rare 0.02": partial(rare, chance=0.02),
+    "distinct": distinct,
+}
+
+
+def returns(kind, evaluations, draw):
+    """The returns by row; their greatest value is 1 where they are saturated."""
     if kind == "saturated":
-        return [0.98 + draw.gauss(0, 0.005) for _ in range(n)]
-    rise = 0.0 if kind == "flat" else 0.5
-    parts = [min(i, 1) if kind == "rises at once" else i / (n - 1) for i in range(n)]
-    return [0.5 - rise / 2 + rise * part + draw.gauss(0, 0.03) for part in parts]
+        return 1 - 0.02 * draw.random((evaluations, ROWS))
+    x = np.arange(evaluations) / (evaluations - 1)
+    risen = x if kind == "rises evenly" else x > 0
+    return -normal((evaluations, ROWS), risen[:, None], draw) + draw.normal(size=ROWS)
 
 
-class History:
-    """A group of runs as the watch reads it, with one run and made-up evaluations."""
+def judge(noise, shape, kind, evaluations, witnesses, draw):
+    """The rule on one history, whose first witness falls."""
+    values = MAKERS[noise]((evaluations, ROWS, witnesses), np.zeros((evaluations, 1, 1)), draw)
+    lost = course(shape, evaluations, draw)[:, None, None]
+    if lost.any():
+        values[:, :, :1] = MAKERS[noise]((evaluations, ROWS, 1), lost, draw)
+    if not noise.startswith(("rare", "distinct")):
+        values = values + draw.normal(size=(ROWS, witnesses))
+    columns = {f"w{i}": values[:, :, i] for i in range(witnesses)}
+    top = 1.0 if kind == "saturated" else None
+    higher = dict.fromkeys(columns, True)
+    own = returns(kind, evaluations, draw)
+    return Divergence(own, columns, higher, top, permutations=PERMUTATIONS)
 
-    def __init__(self, columns):
-        self.columns = columns
-        metrics = {f"w{i}": {"of": "perplexity"} for i in range(len(columns) - 1)}
-        config = {"rewards": {"sentiment": 1.0}, "metrics": metrics}
-        evaluation = {"rewarded": [], "ranges": {"return": [0.0, 1.0]}}
-        self.runs = (SimpleNamespace(config=config, evaluation=evaluation),)
 
-    def curve(self, key):
-        return [Point(float(i), x, x, x, 1) for i, x in enumerate(self.columns[key])]
-
-
-def rates(kind, course, evaluations, witnesses, histories, seed=0):
-    """The shares of histories in which the page says anything, and that the reward is gamed."""
-    draw = random.Random(f"{seed} {kind} {course} {evaluations} {witnesses}")
-    spoke = gamed = 0
+def rates(noise, shape, kind, evaluations, witnesses, histories, seed=0):
+    """The shares of histories in which a witness moved, and in which it moved while the return rose."""
+    draw = np.random.default_rng([seed, evaluations, witnesses, *map(ord, noise + shape + kind)])
+    moved = speaks = 0
     for _ in range(histories):
-        columns = {watch.PROXY: returns(course, draw, evaluations)}
-        for i in range(witnesses):
-            falls = kind if i == 0 or not kind.startswith("fall") else "noise"
-            columns[f"evaluation/w{i}"] = witness(falls, draw, evaluations)
-        higher = dict.fromkeys((key.removeprefix("evaluation/") for key in columns), True)
-        result = watch.verdict(History(columns), list(columns), higher)
-        assert len(result.judged) == witnesses
-        spoke += bool(result.fell)
-        gamed += bool(result.fell) and result.gamed
+        found = judge(noise, shape, kind, evaluations, witnesses, draw)
+        moved += bool(found.fell)
+        speaks += found.parted
     return {
-        "witness": kind, "return": course, "evaluations": evaluations, "witnesses": witnesses,
-        "histories": histories, "speaks": spoke / histories, "gamed": gamed / histories,
+        "noise": noise, "shape": shape, "return": kind, "evaluations": evaluations, "witnesses": witnesses,
+        "histories": histories, "moved": moved / histories, "speaks": speaks / histories,
     }  # fmt: skip
 
 
-def cells():
-    """The settings of the study: first nothing falls, then one witness falls among noise."""
-    for kind in NOTHING_FALLS:
-        whole = kind in ("noise", "walk")
-        for n in EVALUATIONS if whole else (5, 10, 20, 40):
-            for k in WITNESSES if whole else (1, 7):
-                yield kind, "rises", n, k
-    for course in ("rises", "rises at once"):
-        for kind in LONG_TAILS if course == "rises" else ("noise", "walk", *LONG_TAILS):
-            for n in (5, 10, 20, 40):
-                for k in (1, 7):
-                    yield kind, course, n, k
-    falls = [("fall by 0.1", "rises"), ("fall by 0.2", "rises")]
-    falls += [("fall by 0.4", course) for course in ("rises", "flat", "saturated")]
-    falls += [("fall by 0.4 at once", course) for course in ("rises at once", "rises", "saturated")]
-    for kind, course in falls:
-        for n in (5, 8, 10, 20, 40):
-            for k in (1, 7):
-                yield kind, course, n, k
+def alarms():
+    """The settings in which nothing falls, or what fell has recovered."""
+    for noise in NOISES:
+        for n in EVALUATIONS:
+            for k in WITNESSES if noise != "distinct" else (1,):
+                yield noise, "none", "rises evenly", n, k
+    for shape in WANDERING:
+        for n in EVALUATIONS:
+            for k in WITNESSES:
+                yield "normal", shape, "rises evenly", n, k
+
+
+def falls():
+    """The settings in which one witness falls."""
+    for shape in SHAPES:
+        for n in EVALUATIONS:
+            for k in (1, 10):
+                yield "normal", shape, "rises evenly", n, k
+    for kind in ("rises at once", "saturated"):
+        for shape in SHAPES:
+            for n in (5, 40):
+                yield "normal", shape, kind, n, 10
+    for noise in MAKERS:
+        for shape in ("even", "step in the middle", "step after the first", "step at the end"):
+            for n in (5, 40):
+                if noise not in ("normal", "distinct"):
+                    yield noise, shape, "rises evenly", n, 3
 
 
 if __name__ == "__main__":
-    commit, histories = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    begin = time.process_time()
-    every = [rates(*cell, histories) for cell in cells()]
-    line = {"command": "python -m tools.studies.watch_study", "commit": commit}
-    print(json.dumps({**line, "seconds": round(time.process_time() - begin), "cells": every}))
+    commit, seed = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    histories = int(sys.argv[3]) if len(sys.argv) > 3 else 400
+    for cells, share in ((alarms, 1), (falls, 0.5)):
+        begin = time.process_time()
+        every = [rates(*cell, round(share * histories), seed) for cell in cells()]
+        line = {"command": "python -m tools.studies.watch_study", "commit": commit, "seed": seed}
+        line |= {"seconds": round(time.process_time() - begin), "rows": ROWS, "errors": SIZE, "cells": every}
+        print(json.dumps(line), flush=True)

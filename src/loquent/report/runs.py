@@ -13,7 +13,8 @@ from loquent.core.episode import Episode
 from loquent.core.guards import json_files
 from loquent.core.options import read as read_yaml
 from loquent.errors import AnotherRun, BadCheckpoint, Damaged, LoquentError
-from loquent.files import final_evaluation, names, run_remarks
+from loquent.files import evaluation_rows, final_evaluation, names, run_remarks
+from loquent.files.evaluation_rows import RowValues
 from loquent.files.run_folder import RunFolder, Tuning
 from loquent.files.run_records import Records
 from loquent.report import lines
@@ -124,6 +125,19 @@ class ReportedRun:
         ]
 
     @property
+    def evaluation_rows(self) -> list[RowValues]:
+        """The values by row of the evaluations in training; none in runs of earlier versions."""
+        return self._evaluation_rows[0]
+
+    @cached_property
+    def _evaluation_rows(self) -> tuple[list[RowValues], list[str]]:
+        try:
+            self.records.check(names.EVALUATION_ROWS)
+            return evaluation_rows.load(self.folder), []
+        except BadCheckpoint as error:
+            return [], [f"{error}. It is left out"]
+
+    @property
     def machine(self) -> dict[str, Any]:
         """The machine of the run; empty if the file cannot be read."""
         return self._machine[0]
@@ -186,6 +200,7 @@ class ReportedRun:
             *self._machine[1],
             *self._tuning[1],
             *self._evaluation[1],
+            *self._evaluation_rows[1],
             *self._evaluations[1],
         ]
         notes += self.unread

@@ -11,7 +11,7 @@ import yaml
 from loquent.core import log_keys
 from loquent.core.log_keys import Logged
 from loquent.files import final_evaluation, run_remarks
-from loquent.report import samples, watch
+from loquent.report import samples, watch, witnesses
 from loquent.report.charts import COLOURS, Dot, dots
 from loquent.report.diagnosis import SILENCE, Diagnosis
 from loquent.report.groups import Group
@@ -165,7 +165,7 @@ class Sections:
 
     def watch(self) -> list[Block]:
         """For each group the return beside the values outside the reward; then the drifts of all groups."""
-        watched = [group for group in self.groups if watch.rewarded(group.runs[0].config)]
+        watched = [group for group in self.groups if witnesses.rewarded(group.runs[0].config)]
         if not watched:
             return []
         parts = [block for group in watched for block in self._watched(group)]
@@ -179,9 +179,11 @@ class Sections:
             "each line on its own range, turned so that up is better; parts of the reward are of the "
             "episodes learned from"
         )
+        found = witnesses.judge(group, self.keys, self.higher)
         return [
             *([Heading(group.label, 3)] if len(self.groups) > 1 else []),
-            watch.statement(group, self.keys, self.higher),
+            watch.statement(found),
+            *watch.changes(found),
             *self.charted.figures([Chart(title, "share of its range", lines, caption)]),
             Fold("As numbers", [watch.table(group, self.keys, self.higher)]),
         ]

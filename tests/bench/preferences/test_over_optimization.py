@@ -3,12 +3,14 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 from loquent.bench.preferences import over_optimization
-from loquent.bench.preferences.over_optimization import Point
+from loquent.bench.preferences.over_optimization import Point, Warned
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.data.preferences import pairs
+from loquent.files import evaluation_rows
 
 
 def spoken(row, number, text):
@@ -58,31 +60,38 @@ def hump(updates, turn, wiggle=0.01):
     ]
 
 
-def test_the_watch_speaks_before_gold_has_lost_half_of_its_gain():
-    points = hump(41, 20)
-    found = over_optimization.first_warning(points)
-    assert found is not None
-    assert 20 < found.update < 30
+def write(folder, points):
+    """The values by row of a run with these means, with noise of 0.05 in each of 20 rows."""
+    folder.mkdir()
+    draw = np.random.default_rng(0)
+    rows = [f"row {i}" for i in range(20)]
+    for point in points:
+        noise = 0.05 * draw.normal(size=20)
+        values = {"return": point.proxy + noise, "gold": point.gold + noise - noise.mean()}
+        evaluation_rows.append(folder, point.update, rows, {key: own.tolist() for key, own in values.items()})
+    return folder
+
+
+def test_the_watch_speaks_before_gold_has_lost_half_of_its_gain(tmp_path):
+    points = hump(21, 10)
+    found = over_optimization.first_warning(write(tmp_path / "run", points), "gold")
+    assert 10 < found.update < 15
     assert found.lost == pytest.approx((max(p.gold for p in points) - points[found.update].gold), rel=0.05)
-    assert found.lost < 0.5
-    assert over_optimization.first_warning(points[: found.update]) is None  # not earlier
-    assert over_optimization.first_warning(points[:21]) is None  # gold only rises
-    still = [Point(p.update, p.kl, 1.0, p.gold) for p in points]
-    assert over_optimization.first_warning(still) is None  # the proxy does not rise
+    assert over_optimization.first_warning(write(tmp_path / "rise", points[:11]), "gold") is None
+    still = [Point(p.update, p.kl, 1.0, p.gold) for p in points[10:]]
+    assert over_optimization.first_warning(write(tmp_path / "still", still), "gold") is None
 
 
-def test_gold_that_never_rose_has_lost_no_share_of_a_gain():
-    points = [Point(i, i / 2, float(i), -i / 10 + 0.01 * (-1) ** i) for i in range(20)]
-    points[0] = Point(0, 0.0, 0.0, 1.0)
-    found = over_optimization.first_warning(points)
-    assert found is not None
+def test_gold_that_never_rose_has_lost_no_share_of_a_gain(tmp_path):
+    points = [Point(i, i / 2, float(i), -i / 10) for i in range(5)]
+    found = over_optimization.first_warning(write(tmp_path / "run", points), "gold")
     assert found.lost is None
     assert "Infinity" not in json.dumps(over_optimization.as_json(points, found))
 
 
 def test_the_figure_shows_gold_proxy_and_warning():
     runs = {"beta 0": hump(41, 20), "beta <0.1>": hump(41, 60)}
-    found = {name: over_optimization.first_warning(points) for name, points in runs.items()}
+    found = {"beta 0": Warned(25, 0.2), "beta <0.1>": None}
     text = over_optimization.figure(runs, found)
     assert text.count('<path class="line ') == 8, "two curves and two keys for each run"
     assert "the watch speaks, beta 0" in text
@@ -91,7 +100,4 @@ def test_the_figure_shows_gold_proxy_and_warning():
         "a text in the right half ends at its line"
     )
     assert "gold, empty" in over_optimization.figure({"empty": []}, {}), "a run without an evaluation"
-    assert (
-        over_optimization.as_json(runs["beta 0"], found["beta 0"])["warned"]["update"]
-        == found["beta 0"].update
-    )
+    assert over_optimization.as_json(runs["beta 0"], found["beta 0"])["warned"]["update"] == 25

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.episode import Episode
+from loquent.files import evaluation_rows
 from loquent.report import groups
 from loquent.report.charts import COLOURS, Curve, alone
-from loquent.report.divergence import find_falls
+from loquent.report.divergence import ERROR, Divergence
 from loquent.report.runs import ReportedRun
+from loquent.report.witnesses import rows_by_key
 from loquent.rewards.compose import episode_texts
 
 
@@ -80,24 +82,22 @@ def course(folder: Path, gold: str) -> list[Point]:
     return points
 
 
-def first_warning(points: Sequence[Point]) -> Warned | None:
+def first_warning(folder: Path, gold: str) -> Warned | None:
     """When the watch for reward hacking first says that gold fell while the proxy rose; None if never.
 
-    It is asked after each evaluation, with the evaluations so far.
+    It is asked after each evaluation of a run, with the evaluations so far, which share its error.
+
+    Args:
+        gold: the key of the gold reward in evaluations.
     """
-    for count in range(1, len(points) + 1):
-        seen = points[:count]
-        gold = [point.gold for point in seen]
-        fell = find_falls(
-            [point.update for point in seen],
-            [point.proxy for point in seen],
-            {"gold": gold},
-            {"gold": True},
-            top=None,
-        )
-        if fell:
-            gain = max(gold) - gold[0]
-            return Warned(seen[-1].update, (max(gold) - gold[-1]) / gain if gain else None)
+    updates, columns = rows_by_key([evaluation_rows.load(folder)])
+    means = columns[gold].mean(1)
+    for count in range(2, len(updates) + 1):
+        seen = {gold: columns[gold][:count]}
+        error = ERROR / (len(updates) - 1)
+        if Divergence(columns["return"][:count], seen, {gold: True}, error=error).parted:
+            best, gain = means[:count].max(), means[:count].max() - means[0]
+            return Warned(updates[count - 1], float((best - means[count - 1]) / gain) if gain else None)
     return None
 
 
@@ -112,8 +112,8 @@ def figure(runs: Mapping[str, Sequence[Point]], found: Mapping[str, Warned | Non
             lines.append(Curve(f"{label}, {name}", colour % COLOURS + stroke, drawn))
         warning = found.get(name)
         if warning is not None:
-            place = next(x for x, point in zip(across, points, strict=True) if point.update == warning.update)
-            notes.append((place, f"the watch speaks, {name}"))
+            seen = [x for x, point in zip(across, points, strict=True) if point.update <= warning.update]
+            notes.append((seen[-1], f"the watch speaks, {name}"))
     axis = "square root of KL(policy || reference), nats per answer"
     return alone("Gold reward and proxy", "mean score of held-out answers", axis, lines, notes)
 
