@@ -16,7 +16,7 @@ from loquent.bench.schema.suite_schema import Suite
 from loquent.core import schema
 from loquent.errors import BadSetting, UnknownName
 from loquent.statistics.intervals import interval
-from loquent.statistics.power import MOST, runs_for
+from loquent.statistics.power import MOST, Errors, of_seeds, runs_for
 from loquent.statistics.tables import Table, number
 
 SIZES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # differences in standard deviations over seeds
@@ -29,11 +29,23 @@ class _Cell:
 
 
 @dataclass(frozen=True)
+class _Seen:
+    errors: Errors | None = None  # earlier versions wrote none
+
+
+@dataclass(frozen=True)
+class _Table:
+    title: str
+    smallest_difference: Mapping[str, _Seen]
+
+
+@dataclass(frozen=True)
 class _Results:
     """The fields of a suite's `table.json` that are read."""
 
     suite: str
     cells: Mapping[str, _Cell]
+    tables: tuple[_Table, ...] = ()
 
 
 def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[str, Any]:
@@ -44,8 +56,9 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
         wanted: differences as COLUMN=DIFFERENCE.
 
     Returns:
-        By table: the number of tests, `seeds` by difference in deviations, the `deviations` by column, and
-        the `wanted` differences with their seeds (None: more than `power.MOST`).
+        By table: the number of tests, `seeds` by difference in deviations where rows do not vary, the
+        `deviations` by column, `with_rows` the seeds by column and difference where runs show how rows vary,
+        and the `wanted` differences with their seeds (None: more than `power.MOST`).
 
     Raises:
         BadSetting: a wanted difference is not of this form, no run shows its deviation, or the folder's
@@ -53,18 +66,28 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
         UnknownName: there is no such column.
     """
     differences = dict(_wanted(suite, text) for text in wanted)
-    values = _values(Path(folder), suite)
+    earlier = _earlier(Path(folder), suite)
     found: dict[str, dict[str, Any]] = {}
     for table, tests in _tables(suite):
         deviations = {
-            name: own for name in suite.columns if (own := _deviation(values, table.cells, name)) is not None
+            name: own for name in suite.columns if (own := _deviation(earlier, table.cells, name)) is not None
         }
+        errors = _errors(earlier, table.title, deviations)
         found[table.title] = {
             "tests": tests,
-            "seeds": {str(size): runs_for(size, 1.0, tests) for size in SIZES},
+            "seeds": {str(size): runs_for(size, of_seeds(1.0, 2), tests) for size in SIZES},
             "deviations": deviations,
+            "with_rows": {
+                name: {str(size): runs_for(size * deviations[name], own, tests) for size in SIZES}
+                for name, own in errors.items()
+                if own.rows
+            },
             "wanted": {
-                name: {"difference": size, "seeds": runs_for(size, deviations[name], tests)}
+                name: {
+                    "difference": size,
+                    "seeds": runs_for(size, errors[name], tests),
+                    "rows": errors[name].played,
+                }
                 for name, size in differences.items()
                 if name in deviations
             },
@@ -85,17 +108,23 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
         "",
         "Power 80%; a level of 5% over all tests of a table (Holm's first step). Differences are "
         "in standard deviations over the seeds of one cell; below them stands what they are in the columns "
-        "whose deviations the runs show.",
+        "whose deviations the runs show. The first line is about the rows that are played: no run shows "
+        "there how methods differ from row to row, which takes more seeds, or more rows. Where runs with "
+        "values by row show it, a line counts the seeds with it.",
     ]
     for title, table in plans.items():
         lines += ["", f"## {title}: {tests_text(table['tests'])}", ""]
         body = [["seeds", *(_seeds(count) for count in table["seeds"].values())]]
-        body += [[name, *(number(size * own) for size in SIZES)] for name, own in table["deviations"].items()]
+        for name, own in table["deviations"].items():
+            body.append([name, *(number(size * own) for size in SIZES)])
+            if name in table["with_rows"]:
+                counts = table["with_rows"][name].values()
+                body.append([f"seeds for {name}, rows vary", *map(_seeds, counts)])
         head = ["difference in deviations", *(f"{size:g}" for size in SIZES)]
         lines.append(Table(head, body).markdown())
         lines += [
             f"\n{name}: a difference of {item['difference']:g} takes {_seeds(item['seeds'])} seeds of each "
-            "cell."
+            f"cell{_rows(item)}."
             for name, item in table["wanted"].items()
         ]
     return "\n".join(lines) + "\n"
@@ -103,6 +132,13 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _seeds(count: int | None) -> str:
     return f"over {MOST}" if count is None else str(count)
+
+
+def _rows(item: Mapping[str, Any]) -> str:
+    """What is known about rows, at the end of a sentence."""
+    if not item["rows"]:
+        return ", on these rows"
+    return f" on {item['rows']} rows" + "; if seeds do not suffice, take more rows" * (item["seeds"] is None)
 
 
 def _tables(suite: Suite) -> list[tuple[suite_schema.Table, int]]:
@@ -127,8 +163,8 @@ def _wanted(suite: Suite, text: str) -> tuple[str, float]:
     return name, difference
 
 
-def _values(folder: Path, suite: Suite) -> dict[str, dict[str, list[float]]]:
-    """The values of earlier runs by cell and column; empty if there are none.
+def _earlier(folder: Path, suite: Suite) -> _Results | None:
+    """The tables of earlier runs; None if there are none.
 
     Raises:
         BadSetting: the file is no table of this suite.
@@ -136,21 +172,28 @@ def _values(folder: Path, suite: Suite) -> dict[str, dict[str, list[float]]]:
     file = folder / FILE
     advice = "run the suite again, or name another folder"
     if not file.is_file():
-        return {}
+        return None
     table = schema.load(_Results, file, advice, error=BadSetting, extra=True)
     if table.suite != suite.name:
         raise BadSetting(f"{file} is a table of suite {table.suite!r:.80}, not of {suite.name}; {advice}")
-    return {
-        name: {column: list(own.values()) for column, own in cell.values.items()}
-        for name, cell in table.cells.items()
-    }
+    return table
 
 
-def _deviation(
-    values: Mapping[str, Mapping[str, Sequence[float]]], cells: Sequence[str], column: str
-) -> float | None:
+def _deviation(earlier: _Results | None, cells: Sequence[str], column: str) -> float | None:
     """The deviation over seeds, pooled over cells; None if no cell shows one."""
-    columns = [values.get(cell, {}).get(column, ()) for cell in cells]
-    found = [interval(own) for own in columns if own]
+    known = earlier.cells if earlier else {}
+    columns = [known[cell].values.get(column, {}) for cell in cells if cell in known]
+    found = [interval(list(own.values())) for own in columns if own]
     spread = [(own.deviation, own.n) for own in found if own.deviation]
     return deviation(spread) if spread else None
+
+
+def _errors(earlier: _Results | None, title: str, deviations: Mapping[str, float]) -> dict[str, Errors]:
+    """The errors of a difference in each column, with those over rows where the earlier runs show them."""
+    tables = earlier.tables if earlier else ()
+    seen = next((table.smallest_difference for table in tables if table.title == title), {})
+    found = {}
+    for name, own in deviations.items():
+        recorded = seen[name].errors if name in seen else None
+        found[name] = recorded if recorded is not None and recorded.rows else of_seeds(own, 2)
+    return found
