@@ -21,15 +21,40 @@ def folder(path, column="micro_f1"):
 
 
 def test_the_seeds_of_a_difference_by_table(tmp_path):
-    """The labels have 4 tests, so the level is 0.05 / 4; one test needs 19 seeds for one deviation."""
+    """The labels have 4 tests, so the level is 0.05 / 4; one test needs 18 seeds for one deviation."""
     plans = planning.plan(suites.load("nlpgym"), folder(tmp_path), ["micro_f1=0.1"])
     table = plans["Table 1: multi-label classification"]
     assert (table["tests"], table["deviations"]) == (4, {"micro_f1": pytest.approx(0.1)})
-    assert table["seeds"]["1.0"] == 26
-    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 26}}
+    assert table["seeds"]["1.0"] == 25
+    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 25, "rows": 0}}
     assert plans["Table 1: question answering"]["tests"] == 1
-    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 19
+    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 18
     assert plans["Table 1: question answering"]["deviations"] == {}
+
+
+def test_the_rows_of_earlier_runs_count(tmp_path):
+    """Rows leave an error of 0.02 whatever the seeds: 0.1 takes more of them, and 0.05 is never seen."""
+    title = "Table 1: multi-label classification"
+    table = json.loads((folder(tmp_path) / "table.json").read_text())
+    errors = {
+        "seeds": 0.1 * (2 / 3) ** 0.5,
+        "runs": 3,
+        "rows": 0.02,
+        "rest": 0.0,
+        "played": 500,
+        "samples": 2,
+    }
+    seen = {"micro_f1": {"difference": 0.5, "deviation": 0.1, "n": 3, "errors": errors, "paired": False}}
+    table["tables"] = [{"title": title, "smallest_difference": seen}]
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    plans = planning.plan(suites.load("nlpgym"), tmp_path, ["micro_f1=0.1"])
+    wanted = plans[title]["wanted"]["micro_f1"]
+    assert 30 < wanted["seeds"] < 100
+    assert plans[title]["with_rows"]["micro_f1"]["1.0"] == wanted["seeds"]
+    assert plans[title]["with_rows"]["micro_f1"]["0.5"] is None
+    text = planning.markdown(suites.load("nlpgym"), plans)
+    assert f"takes {wanted['seeds']} seeds of each cell on 500 rows." in text
+    assert "| seeds for micro_f1, rows vary |" in " ".join(text.split())
 
 
 def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
@@ -41,7 +66,9 @@ def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
     folder(tmp_path)
     assert cli.main(["bench", "nlpgym", "--power", "--out", ".", "--difference", "micro_f1=0.1"]) == 0
-    assert "micro_f1: a difference of 0.1 takes 26 seeds of each cell." in capsys.readouterr().out
+    assert (
+        "micro_f1: a difference of 0.1 takes 25 seeds of each cell, on these rows." in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
