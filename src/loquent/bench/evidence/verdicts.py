@@ -100,7 +100,7 @@ class Verdict:
     def over(self) -> str:
         """What varies in the claim's test: what varies in all of its steps."""
         steps = {step.over for step in self.steps}
-        return next(varies for varies in (ROWS, SEEDS, BOTH) if varies in steps)
+        return next((varies for varies in (ROWS, SEEDS, BOTH) if varies in steps), SEEDS)
 
 
 def judge(suite: Suite, rows: Mapping[str, Row]) -> tuple[Verdict, ...]:
