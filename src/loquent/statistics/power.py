@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from loquent.core.seeding import Key
 from loquent.errors import BadSetting
-from loquent.statistics.intervals import FEWEST, LEVEL, stretch, student
+from loquent.statistics.intervals import FEWEST, LEVEL, stretch, student, unit_of
 
 POWER = 0.8
 MOST = 1000  # the largest number of runs that is looked for
@@ -47,6 +47,18 @@ class Errors:
     played: int = 0
     samples: int = 2
 
+    def __post_init__(self) -> None:
+        if self.runs < 2 or self.samples not in (1, 2) or (self.rows and self.played < 2):
+            raise BadSetting(
+                f"runs = {self.runs}, samples = {self.samples} and played = {self.played}: a difference over "
+                "seeds needs at least 2 runs of each of 1 or 2 samples, and at least 2 rows if they vary"
+            )
+
+    @property
+    def unit(self) -> float:
+        """The size of the errors; those that are divided by it neither overflow nor vanish when squared."""
+        return unit_of([self.seeds, self.rows])
+
     @property
     def total(self) -> float:
         """The standard error over seeds and rows."""
@@ -69,18 +81,20 @@ def power(difference: float, errors: Errors, level: float = LEVEL) -> float:
     return _chance(difference, errors.total, _bounds(errors, level))
 
 
-@lru_cache(maxsize=256)
 def smallest(errors: Errors, comparisons: int = 1, wanted: float = POWER) -> float:
     """The smallest true difference that is decided with 80% power.
 
     Args:
         comparisons: the number of comparisons of the table; the first step of Holm's correction divides the
             level by it.
-
-    Raises:
-        BadSetting: there are fewer than 2 runs, which have no deviation.
     """
-    bounds = _bounds(errors, _level(comparisons))
+    return errors.unit * _smallest(errors.by(1 / errors.unit), _level(comparisons), wanted)
+
+
+@lru_cache(maxsize=256)
+def _smallest(errors: Errors, level: float, wanted: float) -> float:
+    """The smallest difference of errors whose size is near 1, to a part of 10,000."""
+    bounds = _bounds(errors, level)
     low, high = 0.0, errors.total
     while _chance(high, errors.total, bounds) < wanted:
         low, high = high, 2 * high
@@ -90,13 +104,6 @@ def smallest(errors: Errors, comparisons: int = 1, wanted: float = POWER) -> flo
     return high
 
 
-def of_seeds(deviation: float, runs: int) -> Errors:
-    """The errors where only runs vary, with this deviation."""
-    if runs < 2:
-        raise BadSetting(f"runs = {runs}: a difference over seeds needs at least 2 runs of each method")
-    return Errors(deviation * math.sqrt(2 / runs), runs)
-
-
 def runs_for(difference: float, errors: Errors, comparisons: int = 1, wanted: float = POWER) -> int | None:
     """The runs of each method that decide a true difference with 80% power; None for more than `MOST`.
 
@@ -104,12 +111,13 @@ def runs_for(difference: float, errors: Errors, comparisons: int = 1, wanted: fl
         errors: those of any number of runs; the rows stay the same.
 
     Raises:
-        BadSetting: the difference or the error is not above 0.
+        BadSetting: the difference or the error over seeds is not above 0.
     """
     if not difference > 0 or not errors.seeds > 0:
         raise BadSetting(
             f"difference = {difference} and error = {errors.seeds}: both must be numbers above 0"
         )
+    difference, errors = difference / errors.unit, errors.by(1 / errors.unit)
 
     def sees(runs: int) -> bool:
         return power(difference, errors.with_runs(runs), _level(comparisons)) >= wanted
@@ -123,6 +131,11 @@ def runs_for(difference: float, errors: Errors, comparisons: int = 1, wanted: fl
         middle = (low + high) // 2
         low, high = (low, middle) if sees(middle) else (middle, high)
     return high
+
+
+def of_seeds(deviation: float, runs: int) -> Errors:
+    """The errors where only runs vary, with this deviation."""
+    return Errors(deviation * math.sqrt(2 / runs), runs)
 
 
 def _level(comparisons: int) -> float:

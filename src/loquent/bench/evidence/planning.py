@@ -10,12 +10,10 @@ from typing import Any
 
 from loquent.bench.evidence.texts import tests_text
 from loquent.bench.evidence.verdicts import ACROSS, family
-from loquent.bench.evidence.visible import deviation
 from loquent.bench.schema import suite_schema
 from loquent.bench.schema.suite_schema import Suite
 from loquent.core import schema
 from loquent.errors import BadSetting, UnknownName
-from loquent.statistics.intervals import interval
 from loquent.statistics.power import MOST, Errors, of_seeds, runs_for
 from loquent.statistics.tables import Table, number
 
@@ -24,13 +22,18 @@ FILE = "table.json"  # of the suite's folder, which holds the values of earlier 
 
 
 @dataclass(frozen=True)
-class _Cell:
-    values: Mapping[str, Mapping[str, float]]  # by column and seed
-
-
-@dataclass(frozen=True)
 class _Seen:
-    errors: Errors | None = None  # earlier versions wrote none
+    """A column's smallest visible difference; earlier versions wrote no `errors`."""
+
+    deviation: float
+    n: int
+    errors: Errors | None = None
+
+    @property
+    def known(self) -> Errors:
+        """The errors of a difference, with those over rows where they are known."""
+        own = self.errors
+        return own if own is not None and own.rows else of_seeds(self.deviation, 2)
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,7 @@ class _Results:
     """The fields of a suite's `table.json` that are read."""
 
     suite: str
-    cells: Mapping[str, _Cell]
-    tables: tuple[_Table, ...] = ()
+    tables: tuple[_Table, ...]
 
 
 def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[str, Any]:
@@ -69,27 +71,24 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
     earlier = _earlier(Path(folder), suite)
     found: dict[str, dict[str, Any]] = {}
     for table, tests in _tables(suite):
-        deviations = {
-            name: own for name in suite.columns if (own := _deviation(earlier, table.cells, name)) is not None
-        }
-        errors = _errors(earlier, table.title, deviations)
+        seen = {name: own for name, own in earlier.get(table.title, {}).items() if own.n > 1}
         found[table.title] = {
             "tests": tests,
             "seeds": {str(size): runs_for(size, of_seeds(1.0, 2), tests) for size in SIZES},
-            "deviations": deviations,
+            "deviations": {name: own.deviation for name, own in seen.items()},
             "with_rows": {
-                name: {str(size): runs_for(size * deviations[name], own, tests) for size in SIZES}
-                for name, own in errors.items()
-                if own.rows
+                name: {str(size): runs_for(size * own.deviation, own.known, tests) for size in SIZES}
+                for name, own in seen.items()
+                if own.known.rows
             },
             "wanted": {
                 name: {
                     "difference": size,
-                    "seeds": runs_for(size, errors[name], tests),
-                    "rows": errors[name].played,
+                    "seeds": runs_for(size, seen[name].known, tests),
+                    "rows": seen[name].known.played,
                 }
                 for name, size in differences.items()
-                if name in deviations
+                if name in seen
             },
         }
     for name in differences:
@@ -163,8 +162,8 @@ def _wanted(suite: Suite, text: str) -> tuple[str, float]:
     return name, difference
 
 
-def _earlier(folder: Path, suite: Suite) -> _Results | None:
-    """The tables of earlier runs; None if there are none.
+def _earlier(folder: Path, suite: Suite) -> dict[str, Mapping[str, _Seen]]:
+    """What earlier runs show, by table and column; empty if there are none.
 
     Raises:
         BadSetting: the file is no table of this suite.
@@ -172,28 +171,8 @@ def _earlier(folder: Path, suite: Suite) -> _Results | None:
     file = folder / FILE
     advice = "run the suite again, or name another folder"
     if not file.is_file():
-        return None
-    table = schema.load(_Results, file, advice, error=BadSetting, extra=True)
-    if table.suite != suite.name:
-        raise BadSetting(f"{file} is a table of suite {table.suite!r:.80}, not of {suite.name}; {advice}")
-    return table
-
-
-def _deviation(earlier: _Results | None, cells: Sequence[str], column: str) -> float | None:
-    """The deviation over seeds, pooled over cells; None if no cell shows one."""
-    known = earlier.cells if earlier else {}
-    columns = [known[cell].values.get(column, {}) for cell in cells if cell in known]
-    found = [interval(list(own.values())) for own in columns if own]
-    spread = [(own.deviation, own.n) for own in found if own.deviation]
-    return deviation(spread) if spread else None
-
-
-def _errors(earlier: _Results | None, title: str, deviations: Mapping[str, float]) -> dict[str, Errors]:
-    """The errors of a difference in each column, with those over rows where the earlier runs show them."""
-    tables = earlier.tables if earlier else ()
-    seen = next((table.smallest_difference for table in tables if table.title == title), {})
-    found = {}
-    for name, own in deviations.items():
-        recorded = seen[name].errors if name in seen else None
-        found[name] = recorded if recorded is not None and recorded.rows else of_seeds(own, 2)
-    return found
+        return {}
+    found = schema.load(_Results, file, advice, error=BadSetting, extra=True)
+    if found.suite != suite.name:
+        raise BadSetting(f"{file} is a table of suite {found.suite!r:.80}, not of {suite.name}; {advice}")
+    return {table.title: table.smallest_difference for table in found.tables}

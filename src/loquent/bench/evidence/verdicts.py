@@ -224,16 +224,8 @@ def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
         verdict = decide(difference.p, difference.mean > 0)
     low_figure, high_figure = low.paper.get(column), high.paper.get(column)
     paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
-    return Step(
-        low.name,
-        high.name,
-        difference,
-        verdict,
-        over,
-        paper,
-        (low.rows, high.rows),
-        (low.episodes, high.episodes),
-    )
+    sizes = (low.rows, high.rows), (low.episodes, high.episodes)
+    return Step(low.name, high.name, difference, verdict, over, paper, *sizes)
 
 
 def _difference(column: str, low: Row, high: Row, paired: bool) -> tuple[Difference | None, str]:

@@ -24,15 +24,17 @@ class Visible:
         deviation: the standard deviation over seeds, pooled over cells; with one seed over rows.
         n: the number of seeds of a cell; 1 if the difference is one on the rows that were played.
         errors: the standard errors of a difference of two cells, pooled over cells.
-        paired: whether the rows of one seed are paired; `deviation` is then that of the paired differences,
-            pooled over pairs of cells.
     """
 
     difference: float
     deviation: float
     n: int
     errors: Errors
-    paired: bool = False
+
+    @property
+    def paired(self) -> bool:
+        """Whether the rows of one seed are paired; `deviation` is then that of the paired differences."""
+        return self.errors.samples == 1
 
 
 def smallest(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
@@ -48,14 +50,8 @@ def smallest(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
         errors = power.of_seeds(pooled, n)
         if n >= FEWEST:
             errors = _with_rows(errors, rows, column)
-        return Visible(_difference(errors, tests), pooled, n, errors)
+        return Visible(power.smallest(errors, tests), pooled, n, errors)
     return _over_pairs(rows, column, tests) or _over_rows(rows, column, tests)
-
-
-def _difference(errors: Errors, tests: int) -> float:
-    """The smallest difference; powers of very large and very small errors are avoided."""
-    unit = unit_of([errors.seeds, errors.rows])
-    return unit * power.smallest(errors.by(1 / unit), tests)
 
 
 def _with_rows(errors: Errors, rows: Sequence[Row], column: str) -> Errors:
@@ -67,10 +63,8 @@ def _with_rows(errors: Errors, rows: Sequence[Row], column: str) -> Errors:
     values = [table(cell, places) for cell in cells]
     unit = unit_of([float(np.abs(own).max()) for own in values])
     pairs = [two_way.spread_between(low / unit, high / unit) for low, high in combinations(values, 2)]
-    row, rest = (
-        unit * math.sqrt(sum(squared) / len(pairs))
-        for squared in ([pair.rows[0] for pair in pairs], [pair.rest[0] for pair in pairs])
-    )
+    squares = [pair.rows[0] for pair in pairs], [pair.rest[0] for pair in pairs]
+    row, rest = (unit * math.sqrt(sum(own) / len(pairs)) for own in squares)
     return Errors(errors.seeds, errors.runs, row, rest, len(places))
 
 
@@ -87,7 +81,7 @@ def _over_pairs(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
     if not pooled:
         return None
     errors = Errors(pooled / math.sqrt(len(places)), len(places), samples=1)
-    return Visible(_difference(errors, tests), pooled, 1, errors, paired=True)
+    return Visible(power.smallest(errors, tests), pooled, 1, errors)
 
 
 def _over_rows(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
@@ -97,7 +91,7 @@ def _over_rows(rows: Sequence[Row], column: str, tests: int) -> Visible | None:
         return None
     error = math.hypot(*(own for own, _ in found)) / math.sqrt(len(found))
     errors = Errors(error * math.sqrt(2), min(count for _, count in found))
-    return Visible(_difference(errors, tests), error * math.sqrt(errors.runs), 1, errors)
+    return Visible(power.smallest(errors, tests), error * math.sqrt(errors.runs), 1, errors)
 
 
 def deviation(spread: Sequence[tuple[float, int]]) -> float:
