@@ -111,6 +111,7 @@ def study(shape: Shape) -> Iterator[tuple[str, list[Line]]]:
             for name, line in own.items():
                 wrong.setdefault(name, []).append({"": f"{seeds} seeds, {rows} rows"} | line)
     yield from wrong.items()
+    yield from worst(wrong).items()
     sizes = [(seeds, methods) for seeds in shape.seeds for methods in shape.methods]
     yield "power", [powers(shape, *size) for size in sizes]
     yield "unequal", [unequal(shape, *size) for size in sizes]
@@ -118,6 +119,20 @@ def study(shape: Shape) -> Iterator[tuple[str, list[Line]]]:
     yield "seed_intervals", [seed_intervals(shape, count) for count in counts]
     yield "seed_differences", [seed_differences(shape, count) for count in counts]
     yield "one_seed", [one_seed(shape, rows) for rows in ONE_SEED["rows"]]
+
+
+def worst(lines: dict[str, list[Line]]) -> dict[str, list[Line]]:
+    """The largest shares of wrong decisions, and the least of intervals that hold, over numbers of rows."""
+    found: dict[str, list[Line]] = {"wrong": [], "held": []}
+    names = {name: f"{name.partition('_')[2]} methods" for name in lines if name.startswith("wrong_")}
+    names |= {"orders": "one order", "before": "over seeds alone", "means": ""}
+    for seeds in dict.fromkeys(str(line[""]).partition(",")[0] for line in lines["means"]):
+        for name, label in names.items():
+            own = [line for line in lines[name] if str(line[""]).startswith(f"{seeds},")]
+            pick = min if name == "means" else max
+            ends = {key: pick(float(line[key]) for line in own) for key in own[0] if key}
+            found["held" if name == "means" else "wrong"].append({"": f"{seeds}, {label}".strip(", ")} | ends)
+    return found
 
 
 def equal(shape: Shape, seeds: int, rows: int) -> Iterator[tuple[str, Line]]:

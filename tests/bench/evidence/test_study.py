@@ -69,6 +69,16 @@ def test_tails_of_arrays_are_the_real_ones():
 
 
 @pytest.mark.parametrize("record", [FIRST, SECOND])
+def test_the_tables_of_the_page_hold_the_worst_numbers_of_rows(record):
+    assert evidence_study.worst(record) == {name: record[name] for name in ("wrong", "held")}
+    first = record["wrong"][0]
+    seeds, methods = (part.split()[0] for part in first[""].split(","))
+    own = [line for line in record[f"wrong_{methods}"] if line[""].startswith(f"{seeds} seeds,")]
+    assert first["both: skewed"] == max(line["both: skewed"] for line in own)
+    assert record["held"][0][""] == f"{seeds} seeds"
+
+
+@pytest.mark.parametrize("record", [FIRST, SECOND])
 def test_at_most_five_tables_of_a_hundred_are_wrong(record):
     """Up to 1.5 of simulation; the standard error of a share is half a point."""
     for name, lines in record.items():
@@ -162,9 +172,8 @@ def test_the_tables_of_the_page_are_those_of_the_results():
 
 def test_a_small_study_has_all_tables():
     found = dict(evidence_study.study(Shape(tables=20, seeds=(3,), rows=(30,), methods=(2, 3))))
-    assert set(found) == {"wrong_2", "wrong_3", "means", "before", "orders", "power", "unequal"} | {
-        "seed_intervals", "seed_differences", "one_seed",
-    }  # fmt: skip
+    kinds = "wrong_2 wrong_3 means before orders wrong held power unequal"
+    assert set(found) == {*kinds.split(), "seed_intervals", "seed_differences", "one_seed"}
     assert all(0 <= number <= 100 for lines in found.values() for number in numbers(lines))
     again = dict(evidence_study.study(Shape(tables=20, seed=1, seeds=(3,), rows=(30,), methods=(2, 3))))
     assert again["means"] != found["means"], "another seed"
