@@ -30,9 +30,6 @@ def test_a_page_without_intervals_over_both_says_what_they_take():
     without = SimpleNamespace(rows={}, seeds=5)
     assert notes.both_note(without).startswith("No column has an interval over seeds and rows, which takes")
     assert "rows that were played about equally often" in notes.both_note(without)
-    assert notes.both_note(SimpleNamespace(rows={}, seeds=3)).startswith(
-        "Fewer than 5 seeds have no interval"
-    )
 
 
 def collected(suite, only=(), decodings=("sampled, temperature 1",)):

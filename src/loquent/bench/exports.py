@@ -22,14 +22,13 @@ from loquent.statistics.tables import Table
 CELL_COLUMNS = (
     *("table", "cell", "label", "task", "column", "metric", "better"),
     *("mean", "low", "high", "deviation", "n", "episodes", "rows", "low_seeds_rows", "high_seeds_rows"),
-    *("low_rows", "high_rows"),
     *("paper", "paper_quote", "paper_value", "paper_deviation", "paper_n", "failures", "decoding"),
 )
 VERDICT_COLUMNS = (
     *("claim", "column", "verdict", "place", "quote", "part", "low_cell", "high_cell", "step_verdict"),
-    *("difference", "low", "high", "n", "low_seeds_rows", "high_seeds_rows", "over"),
+    *("difference", "low", "high", "n", "over"),
     *("low_episodes", "low_rows", "high_episodes", "high_rows", "paper_low", "paper_high"),
-    *("table", "tests", "p", "p_corrected", "uncorrected", "on_these_rows"),
+    *("table", "tests", "p", "p_corrected", "uncorrected", "on_these_rows", "claim_over"),
 )
 CURVE_COLUMNS = ("figure", "cell", "label", "key", "update", "mean", "low", "high", "n")
 
@@ -44,7 +43,7 @@ def as_csv(results: Results) -> str:
             for name, column in results.suite.columns.items():
                 head = [table.title, row.name, row.label, row.task, name, column.metric, column.better]
                 sizes = [row.episodes, row.rows or None]
-                ends = [*_ends(row.both.get(name)), *_ends(row.over_rows.get(name))]
+                ends = _ends(row.both.get(name))
                 lines.append([*head, *_numbers(row, name), *sizes, *ends, *_published(row, name), *rest])
     return Table(CELL_COLUMNS, lines).csv()
 
@@ -77,7 +76,7 @@ def verdicts_csv(results: Results) -> str:
             lines.append(
                 [
                     *(*head, "ends" if step is verdict.ends else "step", step.low, step.high, step.verdict),
-                    *(*numbers, *_ends(step.both), _over(step)),
+                    *(*numbers, step.over),
                     *(step.episodes[0], step.rows[0] or None, step.episodes[1], step.rows[1] or None),
                     *(*(step.paper or (None, None)), *_decision(verdict).values()),
                 ]
@@ -87,11 +86,6 @@ def verdicts_csv(results: Results) -> str:
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if interval is None else (interval.low, interval.high)
-
-
-def _over(step: Step) -> str:
-    """What varies in the interval of a difference."""
-    return "rows" if step.error is not None else "seeds"
 
 
 def curves_csv(results: Results) -> str:
@@ -201,6 +195,7 @@ def _decision(verdict: Verdict) -> dict[str, Any]:
         "p_corrected": verdict.corrected,
         "uncorrected": verdict.uncorrected,
         "on_these_rows": verdict.on_rows,
+        "over": verdict.over,
     }
 
 
@@ -217,7 +212,6 @@ def _cell(row: Row) -> dict[str, Any]:
         "intervals": _as_json(row.intervals),
         "intervals_over": "seeds",
         "over_seeds_and_rows": _as_json(row.both),
-        "over_rows": _as_json(row.over_rows),
         "published": published if row.paper else None,
         "failures": {str(seed): failure for seed, failure in row.failures.items()},
         "tuning": row.tuning or None,
@@ -234,12 +228,9 @@ def _as_json(intervals: Mapping[str, Interval]) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        **_picked(step, "low", "high", "verdict"),
+        **_picked(step, "low", "high", "verdict", "over"),
         "difference": step.difference.as_json() if step.difference else None,
-        "over": _over(step),
-        "over_seeds_and_rows": step.both.as_json() if step.both else None,
         "episodes": list(step.episodes),
         "rows": [rows or None for rows in step.rows],
-        "error": step.error,
         "paper": list(step.paper) if step.paper else None,
     }

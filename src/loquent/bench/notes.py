@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loquent.bench.evidence.rows import Row
-from loquent.bench.evidence.texts import BOTH, ROWS
+from loquent.bench.evidence.verdicts import BOTH, SEEDS
 from loquent.bench.results import Results
 from loquent.files import final_evaluation
-from loquent.statistics import two_way
-from loquent.statistics.intervals import LEVEL
+from loquent.statistics.intervals import FEWEST, LEVEL
 
 
 def start_caution(results: Results) -> str:
@@ -20,12 +19,12 @@ def start_caution(results: Results) -> str:
     return f"All seeds start from one {stages}: the intervals leave out what another start would change."
 
 
-WRONG_MORE_OFTEN = 4, 19
+WRONG_MORE_OFTEN = 6, 14
 """The least and the largest per cent of tables with a decided claim where the rule does not keep 5."""
 
 
 def number_caution(results: Results) -> str:
-    """What the verdicts' errors are: the correction for the number of tests, and claims with one seed."""
+    """What the verdicts' errors are: the correction for the number of tests, and claims about rows alone."""
     texts = []
     if results.verdicts:
         least, largest = WRONG_MORE_OFTEN
@@ -33,12 +32,16 @@ def number_caution(results: Results) -> str:
         texts.append(
             f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
             f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
-            f"{least} to {largest}% of them, if in every pair both cells are skewed and one varies "
-            "four times as much as the other (docs/evidence.md). Uncorrected verdicts are about one "
-            "comparison alone."
+            f"{least} to {largest}% of them, if seeds are skewed and every second cell varies four times as "
+            "much as the others (docs/evidence.md). Uncorrected verdicts are about one comparison alone."
         )
         if results.suite.whole:
             texts.append("The claims of the suite that --only leaves out are counted.")
+    if any(verdict.over == SEEDS for verdict in results.verdicts):
+        texts.append(
+            'Verdicts "on these rows" rest on seeds alone, as the column has no values by row, or a cell '
+            f"fewer than {FEWEST} seeds: other rows may decide otherwise."
+        )
     if results.single:
         texts.append(
             f"{results.single} claims have one seed: they are tested over the rows that were played, and "
@@ -51,18 +54,10 @@ def number_caution(results: Results) -> str:
 def both_note(results: Results) -> str:
     """What the intervals over seeds and rows are, or why there is none."""
     if any(row.both for row in results.rows.values()):
-        return f"Intervals of all seeds and all rows stand in the columns {BOTH!r}, for means over episodes."
-    if results.seeds < two_way.SEEDS:
-        beside = any(row.over_rows for row in results.rows.values())
-        return (
-            f"Fewer than {two_way.SEEDS} seeds have no interval {BOTH}, because none holds the mean as often "
-            "as it says."
-            + f" Intervals of all rows for the mean of these runs stand in the columns {ROWS!r}."
-            * beside
-        )
+        return f"Intervals of all seeds and rows stand in the columns 'over {BOTH}', for means over episodes."
     return (
-        f"No column has an interval {BOTH}, which takes a mean over episodes that the runs keep, rows that "
-        "were played about equally often, and numbers that vary."
+        f"No column has an interval over {BOTH}, which takes {FEWEST} seeds, a mean over episodes that the "
+        "runs keep, rows that were played about equally often, and numbers that vary."
     )
 
 
@@ -90,8 +85,8 @@ def claims_title(results: Results) -> str:
 def tally_note(results: Results) -> str:
     """What a win is, which counts are corrected, and what counts of one seed are about."""
     text = (
-        "A win is a difference of more than two standard errors, each task by itself, so that chance alone "
-        "makes some wins and losses. The number after Holm's correction for all comparisons of a claim is "
+        "A win is a difference that the test of its task alone decides at 5%, so that chance makes some wins "
+        "and losses. The number after Holm's correction for all comparisons of a claim is "
         "above 0 for at most 5% of claims about methods that are equal on all tasks."
     )
     if any(found.single for found in results.claim_tallies):

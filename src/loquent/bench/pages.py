@@ -14,7 +14,7 @@ from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.stopping import HEADS
 from loquent.bench.evidence.tallies import OnTask, means
-from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS
+from loquent.bench.evidence.verdicts import BOTH, CONTRADICTED, HOLDS
 from loquent.bench.results import Results
 from loquent.bench.schema import suite_schema
 from loquent.bench.schema.suite_schema import Ordering, Tally
@@ -68,10 +68,9 @@ def state(row: Row, seeds: int) -> str:
 VISIBLE = "smallest visible difference"
 
 
-def further_columns(names: list[str], rows: list[Row]) -> list[tuple[str, str]]:
-    """The columns of a table that have an interval over rows too, and what varies in it."""
-    both = [(name, texts.BOTH) for name in names if any(name in row.both for row in rows)]
-    return both + [(name, texts.ROWS) for name in names if any(name in row.over_rows for row in rows)]
+def both_columns(names: list[str], rows: list[Row]) -> list[str]:
+    """The columns of a table that have an interval over seeds and rows too."""
+    return [name for name in names if any(name in row.both for row in rows)]
 
 
 def visible_differences(results: Results, title: str, rows: list[Row]) -> dict[str, visible.Visible]:
@@ -85,8 +84,11 @@ def visible_text(item: visible.Visible | None) -> str:
     """A smallest visible difference as text; with one seed it is one on the rows that were played."""
     if item is None:
         return "–"
-    rows = " (paired rows)" if item.paired else " (unpaired rows)"
-    return number(item.difference) + rows * (item.n == 1)
+    if item.n == 1:
+        about = " (paired rows)" if item.paired else " (unpaired rows)"
+    else:
+        about = "" if item.errors.rows else " (on these rows)"
+    return number(item.difference) + about
 
 
 BARS = (
@@ -227,13 +229,13 @@ def _preamble(results: Results) -> list[str]:
 
 def _ours(results: Results, title: str, rows: list[Row]) -> Table:
     names = columns(results, rows)
-    further, tuned = further_columns(names, rows), any(row.tuning for row in rows)
+    both, tuned = both_columns(names, rows), any(row.tuning for row in rows)
     ends = {name: _ends([row.intervals[name] for row in rows if name in row.intervals]) for name in names}
     body: list[list[Cell | str]] = [
         [
             Cell(row.label, title=row.task),
             *(_cell(row, name, ends[name]) for name in names),
-            *(texts.further_text(row, *column) for column in further),
+            *(texts.both_text(row, name) for name in both),
             Cell(state(row, results.seeds), "failed" if row.failures else ""),
             *texts.sizes(row),
             *([row.tuning or "none"] if tuned else []),
@@ -241,10 +243,10 @@ def _ours(results: Results, title: str, rows: list[Row]) -> Table:
         for row in rows
     ]
     seen = visible_differences(results, title, rows)
-    last = [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * (len(further) + 3 + tuned)]
+    last = [VISIBLE, *(visible_text(seen.get(name)) for name in names), *[""] * (len(both) + 3 + tuned)]
     body.append([Cell(text, "soft") for text in last])
     sizes = ["n", "episodes", "rows", *["tuning"] * tuned]
-    return Table(["", *heads(results, names), *further_heads(further), *sizes], body)
+    return Table(["", *heads(results, names), *both_heads(both), *sizes], body)
 
 
 def _cell(row: Row, name: str, ends: tuple[float, float]) -> Cell:
@@ -260,9 +262,9 @@ def _ends(intervals: Sequence[Interval]) -> tuple[float, float]:
     return (min(ends), max(ends)) if ends else (0.0, 1.0)
 
 
-def further_heads(further: list[tuple[str, str]]) -> list[str]:
-    """The heads of the columns of `further_columns`."""
-    return [f"{name.replace('_', ' ')} {varies}" for name, varies in further]
+def both_heads(names: list[str]) -> list[str]:
+    """The heads of the columns of `both_columns`."""
+    return [f"{name.replace('_', ' ')} over {BOTH}" for name in names]
 
 
 def across_tables(found: Across) -> tuple[str, list[Table]]:

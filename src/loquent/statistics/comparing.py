@@ -1,16 +1,12 @@
-"""Differences of two means with standard errors and p-values, and decisions about many of them.
+"""Differences of two means with intervals and p-values, and decisions about many of them.
 
 Runs of two methods are independent samples, so their difference has Welch's standard error and degrees of
 freedom (Welch 1947, doi:10.1093/biomet/34.1-2.28). Pairing by seed is an option, to be chosen before the
 runs are made: it halves the degrees of freedom and gains only if equal seeds rise and fall together.
 
-Skewness distorts both tests and intervals where one cell varies more than the other. Let g be the skewness of
-the difference (its third central moment by its error to the power of 3), which points to the long side. The
-end of an interval on that side lies t (1 + 5 g²) errors away, at most 4 t. A test takes a difference whose
-long side is that of 0 for 1 + (3 - 9 / n) |g| times smaller: levels that are corrected for many tests lie
-further out, and n = 3 runs show nothing of their skewness. Both were chosen by simulation (docs/evidence.md).
-With fewer than 10 runs, no interval of an unpaired difference that we tried holds it in 93% to 97% of all
-samples whatever the skewness, so there is none.
+Intervals reach further on the long side of skewed values (`intervals.stretch`). A test is the interval turned
+round: it divides a difference whose long side is that of 0 by the same factor. So p is at most 5% where the
+interval of 95% leaves out 0, and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import mean, stdev, variance
+from statistics import mean, variance
 from typing import Any
 
 from loquent.statistics import intervals
@@ -27,72 +23,49 @@ from loquent.statistics.intervals import (
     LEVEL,
     SINGLE,
     Interval,
-    interval,
-    student,
+    reach,
+    stretch,
     student_tail,
     third_moment,
     unit_of,
 )
-
-RUNS = 10  # the runs of each method that an interval of a difference takes
 
 
 @dataclass(frozen=True)
 class Difference(Interval):
     """A difference of two means.
 
-    `low`, `high`, `error` and `freedom` are None if its spread is unknown. `skewness` is its third
-    central moment by its error to the power of 3. `sample` is the number of values behind `error` and
-    `skewness`, where it is not `n`: a difference over the rows of one seed has n = 1. `tail` is the p-value
-    of an exact test on the side of the difference; with it there is no error.
+    `low` and `high` are None for fewer than 3 values. `error`, `freedom` and `tail` are None if its spread is
+    unknown, or only rounding. `tail` is the one-sided p-value on the side of the difference; an exact test
+    has one without an error.
     """
 
     error: float | None = None
     freedom: float | None = None
-    skewness: float = 0.0
-    sample: int | None = None
     tail: float | None = None
 
     @property
     def above(self) -> float | None:
         """The one-sided p-value of the hypothesis that the true difference is not above 0."""
-        if self.tail is not None:
-            return self.tail if self.mean > 0 else 1 - self.tail
-        if self.error is None or self.freedom is None:
-            return None
-        long = self.mean > 0 > self.skewness or self.mean < 0 < self.skewness  # 0 is on the long side
-        stretch = stretched_test(self.skewness, self.sample or self.n) if long else 1.0
-        half = student_tail(abs(self.mean) / (self.error * stretch), self.freedom) / 2
-        return half if self.mean > 0 else 1 - half
+        return self.tail if self.tail is None or self.mean > 0 else 1 - self.tail
 
     @property
     def p(self) -> float | None:
         """The two-sided p-value of equal means."""
-        return None if self.above is None else 2 * min(self.above, 1 - self.above)
+        return None if self.tail is None else min(1.0, 2 * self.tail)
 
     def as_json(self) -> dict[str, Any]:
         """All fields by name."""
         return {**super().as_json(), "error": self.error, "freedom": self.freedom}
 
 
-def stretched_test(skewness: Any, runs: int) -> Any:
-    """What a test divides a difference by whose long side is that of 0; of a number or of an array."""
-    return 1 + max(0.0, 3 - 9 / runs) * abs(skewness)
-
-
 def of_means(
-    middle: float,
-    error: float,
-    freedom: float,
-    n: int,
-    *,
-    scale: float,
-    third: float = 0.0,
-    level: float = LEVEL,
+    middle: float, error: float, freedom: float, n: int, *, scale: float, third: float = 0.0
 ) -> Difference:
-    """The difference `middle` with this standard error; without an interval if the error is rounding.
+    """The difference `middle` with this standard error; without a test if the error is rounding.
 
     Args:
+        n: the number of values of each mean.
         scale: the size of the values that were subtracted.
         third: the third central moment of the difference.
 
@@ -100,21 +73,26 @@ def of_means(
     """
     if error <= SINGLE * scale:
         return Difference(middle, None, None, 0.0, n)
-    half, skewness = student(freedom, level) * error, third / error**3 if third else 0.0
-    far = half * (1 + min(3.0, 5 * skewness**2))
-    below, above = (half, far) if skewness > 0 else (far, half)
-    return Difference(middle, middle - below, middle + above, None, n, error, freedom, skewness)
+    skewness = third / error**3 if third else 0.0
+    far = stretch(skewness, n) if middle * skewness < 0 else 1.0
+    tail = student_tail(abs(middle) / (error * far), freedom) / 2
+    below, above = reach(error, skewness, freedom, n, LEVEL)
+    low, high = (middle - below, middle + above) if n >= FEWEST else (None, None)
+    return Difference(middle, low, high, None, n, error, freedom, tail)
 
 
 def between(
-    first: Mapping[int, float], second: Mapping[int, float], *, paired: bool = False
+    first: Mapping[int, float],
+    second: Mapping[int, float],
+    *,
+    paired: bool = False,
+    middle: float | None = None,
 ) -> Difference | None:
     """The mean of `second` minus that of `first`, over seeds; None if one of them is empty.
 
-    With fewer than 10 values of each, or 3 pairs, the difference has an error and a test, but no interval.
-
     Args:
         paired: subtract the values of equal seeds; None if no seed is in both.
+        middle: the difference, if it is known better than from these values.
     """
     if paired:
         seeds = sorted(first.keys() & second.keys())
@@ -124,7 +102,8 @@ def between(
         return None
     unit = unit_of([*low, *high])
     low, high = ([value / unit for value in values] for values in (low, high))
-    return in_units(_between(low, high, paired), unit)
+    centre = mean(high) - mean(low) if middle is None else middle / unit
+    return in_units(_between(low, high, paired, centre), unit)
 
 
 def fisher(successes: tuple[int, int], sizes: tuple[int, int]) -> Difference:
@@ -146,30 +125,35 @@ def in_units(found: Difference, unit: float) -> Difference:
     return scaled if found.error is None else replace(scaled, error=found.error * unit)
 
 
-def _between(low: list[float], high: list[float], paired: bool) -> Difference:
+def _between(low: list[float], high: list[float], paired: bool, middle: float) -> Difference:
     """The mean of `high` minus that of `low`, whose size is near 1."""
     scale, n = max(map(abs, (*low, *high))), min(len(low), len(high))
-    middle = mean(high) - mean(low)
     if n < 2:
         return Difference(middle, None, None, None, n)
-    if paired:
-        return _of_pairs([b - a for a, b in zip(low, high, strict=True)], scale)
-    parts = [(variance(values) / len(values), float(len(values) - 1)) for values in (low, high)]
-    third = third_moment(high) - third_moment(low) if n >= FEWEST else 0.0
-    error = math.sqrt(sum(part for part, _ in parts))
-    found = of_means(middle, error, welch(parts), n, scale=scale, third=third)
-    return found if n >= RUNS else replace(found, low=None, high=None)
+    samples = [[b - a for a, b in zip(low, high, strict=True)]] if paired else [high, low]
+    return of_samples(samples, middle, scale)
 
 
-def _of_pairs(differences: list[float], scale: float) -> Difference:
-    """The mean of paired differences; its interval is that of a mean."""
-    n = len(differences)
-    error, third = stdev(differences) / math.sqrt(n), third_moment(differences) if n >= FEWEST else 0.0
-    found = of_means(mean(differences), error, n - 1.0, n, scale=scale, third=third)
-    if found.error is None:
-        return found
-    alone = interval(differences)
-    return replace(found, low=alone.low, high=alone.high)
+def of_samples(samples: Sequence[list[float]], middle: float, scale: float) -> Difference:
+    """The difference `middle` of the means of two independent samples, or the mean of one sample."""
+    n = min(map(len, samples))
+    parts = [(variance(values) / len(values), len(values) - 1.0) for values in samples]
+    thirds = [third_moment(values) if n >= FEWEST else 0.0 for values in samples]
+    error = math.sqrt(sum(squared for squared, _ in parts))
+    return of_means(middle, error, welch(parts), n, scale=scale, third=thirds[0] - sum(thirds[1:]))
+
+
+def surer(one: Difference, other: Difference) -> Difference:
+    """Of two tests of one difference the larger p-value, with the wider interval; `other` names the error.
+
+    A test without a spread has no say.
+    """
+    if one.tail is None or other.tail is None:
+        return other if one.tail is None else one
+    tail = max(one.tail, other.tail)
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return replace(other, tail=tail)
+    return replace(other, low=min(one.low, other.low), high=max(one.high, other.high), tail=tail)
 
 
 def welch(parts: Sequence[tuple[float, float]]) -> float:

@@ -1,30 +1,28 @@
-"""Intervals of means over seeds and rows together: all seeds play the same rows, and both are samples.
+"""Means and differences over seeds and rows together: all seeds play the same rows, and both are samples.
 
 A value is m + seed + row + rest, with random effects of the seed, of the row and of both. The variance of the
 mean over S seeds and R rows is (MS_seed + MS_row - MS_rest) / (S R) by the mean squares of the two-way table
 (Searle, Casella and McCulloch 1992, Variance Components, ch. 4), with Satterthwaite's degrees of freedom
-(1946, doi:10.2307/3002019). An interval over seeds alone leaves out the rows: it is about these rows.
+(1946, doi:10.2307/3002019). What is tested over seeds alone is true of these rows only: each method has its
+own effect on each row, which no seed changes.
 
-With few seeds the degrees of freedom are those of the rows where the seeds happen to agree. So an interval of
-a mean is at least that over seeds and that over rows alone, and skewness stretches it (see `intervals`). By
-simulation it holds the mean in 93% to 97% with 5 seeds or more; with fewer none of the intervals that we
-tried does, and there is none. An interval of a difference takes 10 seeds (see `comparing`).
+With few seeds the variance of seeds and rows has more degrees of freedom than the seeds where these happen to
+agree. So p is the larger of that over seeds and of that over seeds and rows, and the interval the wider one.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loquent.errors import BadSetting
-from loquent.statistics.comparing import RUNS, Difference, in_units, of_means, welch
-from loquent.statistics.intervals import FEWEST, skewed_reach, third_moment, unit_of
+from loquent.statistics.comparing import Difference, in_units, of_means, of_samples, surer, welch
+from loquent.statistics.intervals import unit_of
 
-SEEDS = 5  # the seeds that an interval takes
 Values = NDArray[np.float64]
 """One number for each seed and row: float64[seeds, rows]."""
 
@@ -53,35 +51,28 @@ class Spread:
         return max(1.0, self.total**2 / noise) if noise else self.seeds[1]
 
 
-def interval(values: Values) -> Difference:
-    """The mean over seeds and rows with its interval; without one for fewer than 5 seeds.
+def interval(values: Values, middle: float | None = None) -> Difference:
+    """The mean over seeds and rows with its interval, and its test against 0.
+
+    Args:
+        middle: the mean, if it is known better than from these values.
 
     Raises:
         BadSetting: there are fewer than 2 seeds or 2 rows, or a number is not finite.
     """
     _check(values)
     unit = unit_of([float(np.abs(values).max())])
-    return in_units(_interval(values / unit), unit)
+    own = values / unit
+    return in_units(_found([own], spread_of(own), own.mean() if middle is None else middle / unit), unit)
 
 
-def _interval(values: Values) -> Difference:
-    spread, (seeds, rows) = _spread(values), values.shape
-    found = _bounds(float(values.mean()), spread, seeds, float(np.abs(values).max()))
-    if found.error is None or found.freedom is None or seeds < SEEDS or rows < FEWEST:
-        return replace(found, low=None, high=None)
-    thirds = [third_moment(values.mean(axis).tolist()) for axis in (1, 0)]
-    reaches = [skewed_reach(found.error, sum(thirds), found.freedom)]
-    for (squared, freedom), third in zip((spread.seeds, spread.rows), thirds, strict=True):
-        if squared:
-            reaches.append(skewed_reach(math.sqrt(squared), third, freedom))
-    below, above = (max(side) for side in zip(*reaches, strict=True))
-    return replace(found, low=found.mean - below, high=found.mean + above)
-
-
-def difference(first: Values, second: Values) -> Difference:
+def difference(first: Values, second: Values, middle: float | None = None) -> Difference:
     """The mean of `second` minus that of `first`, on the same rows in the same order.
 
-    The seeds are independent samples, and the rows are paired. There is no interval for fewer than 10 seeds.
+    The seeds are independent samples, and the rows are paired.
+
+    Args:
+        middle: the difference, if it is known better than from these values.
 
     Raises:
         BadSetting: there are fewer than 2 seeds or 2 rows, the rows differ in number, or a number is not
@@ -92,29 +83,22 @@ def difference(first: Values, second: Values) -> Difference:
     if first.shape[1] != second.shape[1]:
         raise BadSetting(f"{first.shape[1]} and {second.shape[1]} rows: compare values on the same rows")
     unit = unit_of([float(np.abs(values).max()) for values in (first, second)])
-    return in_units(_difference(first / unit, second / unit), unit)
+    low, high = first / unit, second / unit
+    centre = high.mean() - low.mean() if middle is None else middle / unit
+    return in_units(_found([high, low], spread_between(low, high), centre), unit)
 
 
-def _difference(first: Values, second: Values) -> Difference:
-    parts = [_spread(values) for values in (first, second)]
-    by_row = second.mean(0) - first.mean(0)
-    count = len(by_row)
-    spread = Spread(
-        _sum([part.seeds for part in parts]),
-        (float(by_row.var(ddof=1)) / count, count - 1),
-        _sum([part.rest for part in parts]),
+def spread_between(first: Values, second: Values) -> Spread:
+    """The squared errors of a difference on the same rows."""
+    parts, by_row = [spread_of(values) for values in (first, second)], second.mean(0) - first.mean(0)
+    rows = float(by_row.var(ddof=1)) / len(by_row)
+    return Spread(
+        _sum([part.seeds for part in parts]), (rows, len(by_row) - 1), _sum([part.rest for part in parts])
     )
-    scale = float(max(np.abs(first).max(), np.abs(second).max()))
-    seeds = min(len(first), len(second))
-    if seeds < RUNS or count < FEWEST:
-        found = _bounds(float(by_row.mean()), spread, seeds, scale)
-        return replace(found, low=None, high=None)
-    third = third_moment(second.mean(1).tolist()) - third_moment(first.mean(1).tolist())
-    third += third_moment(by_row.tolist())
-    return _bounds(float(by_row.mean()), spread, seeds, scale, third)
 
 
-def _spread(values: Values) -> Spread:
+def spread_of(values: Values) -> Spread:
+    """The squared errors of the mean."""
     seeds, rows = values.shape
     residuals = values - values.mean(1, keepdims=True) - values.mean(0, keepdims=True) + values.mean()
     freedom = (seeds - 1) * (rows - 1)
@@ -125,12 +109,16 @@ def _spread(values: Values) -> Spread:
     )
 
 
+def _found(samples: list[Values], spread: Spread, middle: float) -> Difference:
+    """The surer of the tests over seeds and over seeds and rows."""
+    scale, n = max(float(np.abs(values).max()) for values in samples), min(map(len, samples))
+    seeds = of_samples([values.mean(1).tolist() for values in samples], float(middle), scale)
+    both = of_means(float(middle), math.sqrt(spread.total), spread.freedom, n, scale=scale)
+    return surer(seeds, both)
+
+
 def _sum(parts: list[tuple[float, float]]) -> tuple[float, float]:
     return sum(squared for squared, _ in parts), welch(parts)
-
-
-def _bounds(middle: float, spread: Spread, n: int, scale: float, third: float = 0.0) -> Difference:
-    return of_means(middle, math.sqrt(spread.total), spread.freedom, n, scale=scale, third=third)
 
 
 def _check(values: Any) -> None:

@@ -45,15 +45,15 @@ def row(name, value, error, paper):
 
 ROWS = {
     "x-one": row("x-one", 0.5, 0.03, "0.1"),
-    "x-two": row("x-two", 0.61, 0.04, "0.2"),  # 0.11 is more than 2 · 0.05
+    "x-two": row("x-two", 0.61, 0.04, "0.2"),  # 0.11 is 2.2 errors of 0.05
     "y-one": row("y-one", 0.5, 0.03, "0.1"),
-    "y-two": row("y-two", 0.59, 0.04, "0.1"),  # 0.09 is not
+    "y-two": row("y-two", 0.59, 0.04, "0.1"),  # 1.8 are not
     "z-one": row("z-one", 0.5, 0.03, "0.3"),
     "z-two": row("z-two", 0.2, 0.04, "0.2"),
 }
 
 
-def test_a_win_is_more_than_two_standard_errors():
+def test_a_win_is_decided_alone():
     [found] = tallies.tally(SUITE, ROWS)
     assert [task.outcome for task in found.tasks] == ["win", "neither", "loss"]
     assert [task.step.difference.error for task in found.tasks] == pytest.approx([0.05] * 3)
@@ -66,7 +66,7 @@ def test_a_win_is_more_than_two_standard_errors():
     assert [task.corrected for task in found.tasks] == pytest.approx([0.058, 0.074, 0.0], abs=1e-3)
 
 
-def test_the_counts_of_one_seed_are_about_rows_and_those_of_several_are_not():
+def test_counts_are_about_rows_without_values_by_row():
     note = notes.tally_note(SimpleNamespace(claim_tallies=tallies.tally(SUITE, ROWS)))
     assert "it decides nothing about the methods" in note
     assert pages.tally_text(tallies.tally(SUITE, ROWS)[0].tasks[0]).startswith(
@@ -75,8 +75,18 @@ def test_the_counts_of_one_seed_are_about_rows_and_those_of_several_are_not():
     )
     several = {name: seeds(cell, 0.0, 0.01, -0.01) for name, cell in ROWS.items()}
     found = tallies.tally(SUITE, several)
-    assert found[0].text.startswith("wins on 2 of 3 tasks (2 after Holm's correction); loses on z (1 after")
+    assert found[0].text.startswith(
+        "on these rows wins on 2 of 3 tasks (2 after Holm's correction); loses on z (1 after"
+    )
     assert "one seed" not in notes.tally_note(SimpleNamespace(claim_tallies=found))
+    with_rows = {
+        name: dataclasses.replace(
+            cell,
+            by_row={"a": {seed: {"r": value, "q": value} for seed, value in cell.values["a"].items()}},
+        )
+        for name, cell in several.items()
+    }
+    assert tallies.tally(SUITE, with_rows)[0].text.startswith("wins on 2 of 3")
 
 
 def seeds(cell, *shifts):
@@ -105,7 +115,7 @@ def test_a_comparison_without_a_test_counts_in_the_correction():
 
 
 def test_equal_methods_rarely_win_after_the_correction():
-    """400 claims over 7 tasks, 3 normal seeds: half have single wins or losses, 5% corrected ones."""
+    """400 claims over 7 tasks, 3 normal seeds: a fifth have single wins or losses, 5% corrected ones."""
     generator = np.random.default_rng(0)
     single = corrected = 0
     for _ in range(400):
@@ -121,7 +131,7 @@ def test_equal_methods_rarely_win_after_the_correction():
         found = tallies.Tallied(SUITE.tallies[0], tallies._corrected(tasks))
         single += bool(found.tasks_with("win") or found.tasks_with("loss"))
         corrected += bool(found.count_holding("win") or found.count_holding("loss"))
-    assert single / 400 > 0.4
+    assert single / 400 > 0.2
     assert corrected / 400 <= 0.05
 
 

@@ -10,26 +10,45 @@ from loquent.bench.evidence import planning
 from loquent.cli import main as cli
 from loquent.errors import BadSetting, UnknownName
 
-SEEDS = {"0": 0.0, "1": 0.1, "2": -0.1}  # deviation 0.1
+TITLE = "Table 1: multi-label classification"
+ERRORS = {"seeds": 0.1 * (2 / 3) ** 0.5, "runs": 3, "rows": 0.0, "rest": 0.0, "played": 0, "samples": 2}
 
 
-def folder(path, column="micro_f1"):
-    """A folder with a table of earlier runs of two cells."""
-    cells = {name: {"values": {column: SEEDS}} for name in ("labels-ppo", "labels-dqn")}
-    (path / "table.json").write_text(json.dumps({"suite": "nlpgym", "cells": cells}))
+def recorded(seen, column="f1"):
+    """A table of earlier runs."""
+    return {"suite": "nlpgym", "tables": [{"title": TITLE, "smallest_difference": {column: seen}}]}
+
+
+def folder(path, **seen):
+    """A folder with a table of earlier runs."""
+    own = recorded({"difference": 0.5, "deviation": 0.1, "n": 3} | seen, "micro_f1")
+    (path / "table.json").write_text(json.dumps(own))
     return path
 
 
 def test_the_seeds_of_a_difference_by_table(tmp_path):
-    """The labels have 4 tests, so the level is 0.05 / 4; one test needs 19 seeds for one deviation."""
+    """The labels have 4 tests, so the level is 0.05 / 4; one test needs 18 seeds for one deviation."""
     plans = planning.plan(suites.load("nlpgym"), folder(tmp_path), ["micro_f1=0.1"])
-    table = plans["Table 1: multi-label classification"]
+    table = plans[TITLE]
     assert (table["tests"], table["deviations"]) == (4, {"micro_f1": pytest.approx(0.1)})
     assert table["seeds"]["1.0"] == 26
-    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 26}}
+    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 26, "rows": 0}}
     assert plans["Table 1: question answering"]["tests"] == 1
-    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 19
+    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 18
     assert plans["Table 1: question answering"]["deviations"] == {}
+
+
+def test_the_rows_of_earlier_runs_count(tmp_path):
+    """Rows leave an error of 0.02 whatever the seeds: 0.1 takes more of them, and 0.05 is never seen."""
+    folder(tmp_path, errors=ERRORS | {"rows": 0.02, "played": 500})
+    plans = planning.plan(suites.load("nlpgym"), tmp_path, ["micro_f1=0.1"])
+    wanted = plans[TITLE]["wanted"]["micro_f1"]
+    assert 30 < wanted["seeds"] < 100
+    assert plans[TITLE]["with_rows"]["micro_f1"]["1.0"] == wanted["seeds"]
+    assert plans[TITLE]["with_rows"]["micro_f1"]["0.5"] is None
+    text = planning.markdown(suites.load("nlpgym"), plans)
+    assert f"takes {wanted['seeds']} seeds of each cell on 500 rows." in text
+    assert "| seeds for micro_f1, rows vary |" in " ".join(text.split())
 
 
 def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
@@ -41,7 +60,9 @@ def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
     folder(tmp_path)
     assert cli.main(["bench", "nlpgym", "--power", "--out", ".", "--difference", "micro_f1=0.1"]) == 0
-    assert "micro_f1: a difference of 0.1 takes 26 seeds of each cell." in capsys.readouterr().out
+    assert (
+        "micro_f1: a difference of 0.1 takes 26 seeds of each cell, on these rows." in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,24 +90,12 @@ def test_arguments_that_a_plan_does_not_read_are_refused(unread, capsys):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"suite": "grue", "cells": {}}, "is a table of suite 'grue', not of nlpgym"),
-        ({"suite": "nlpgym"}, "lacks the field 'cells'"),
-        (
-            {"suite": "nlpgym", "cells": {"labels-ppo": 3}},
-            r"cells.labels-ppo must be an object \{...\}, got 3",
-        ),
-        (
-            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": [1, 2]}}}},
-            "micro_f1 must be an object",
-        ),
-        (
-            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": "x"}}}}},
-            "micro_f1.0 must be a finite number, got 'x'",
-        ),
-        (
-            {"suite": "nlpgym", "cells": {"labels-ppo": {"values": {"micro_f1": {"0": None}}}}},
-            "must be a finite number, got null",
-        ),
+        ({"suite": "grue", "tables": []}, "is a table of suite 'grue', not of nlpgym"),
+        ({"suite": "nlpgym"}, "lacks the field 'tables'"),
+        ({"suite": "nlpgym", "tables": [3]}, r"tables\[0\] must be an object \{...\}, got 3"),
+        (recorded({"deviation": "x", "n": 3}), "f1.deviation must be a finite number, got 'x'"),
+        (recorded({"deviation": 0.1, "n": 3, "errors": ERRORS | {"runs": 1}}), "runs = 1"),
+        (recorded({"deviation": 0.1, "n": 3, "errors": ERRORS | {"rows": 1.0}}), "at least 2 rows"),
     ],
 )
 def test_a_file_that_is_no_table_of_the_suite_is_refused(tmp_path, table, message):
@@ -95,12 +104,10 @@ def test_a_file_that_is_no_table_of_the_suite_is_refused(tmp_path, table, messag
         planning.plan(suites.load("nlpgym"), tmp_path)
 
 
-def test_rounding_is_no_deviation(tmp_path):
-    values = {"micro_f1": {"0": 0.5, "1": 0.5000000000000001}}
-    table = {"suite": "nlpgym", "cells": {"labels-ppo": {"values": values}}}
-    (tmp_path / "table.json").write_text(json.dumps(table))
-    with pytest.raises(BadSetting, match="show how much micro_f1 varies"):
-        planning.plan(suites.load("nlpgym"), tmp_path, ["micro_f1=1e-12"])
+@pytest.mark.parametrize("seen", [{"deviation": 0.0}, {"deviation": 0.1, "n": 1}])
+def test_no_spread_and_one_seed_show_no_deviation(tmp_path, seen):
+    with pytest.raises(BadSetting, match=r"above 0|show how much micro_f1 varies"):
+        planning.plan(suites.load("nlpgym"), folder(tmp_path, **seen), ["micro_f1=1e-12"])
 
 
 def test_a_difference_without_power_is_refused(capsys):

@@ -154,7 +154,7 @@ def test_a_suite_collects_learns_and_ranks(sets):
     (step,) = found.verdicts[0].steps
     assert found.rows["clone"].error("return") is None, "it loses all of its games"
     error = found.rows["player"].error("return")
-    assert step.error == pytest.approx(error)
+    assert step.difference.error == pytest.approx(error)
     assert step.difference.high - step.difference.mean == pytest.approx(
         student(step.difference.freedom) * error
     )

@@ -10,13 +10,11 @@ from typing import Any
 
 from loquent.bench.evidence.texts import tests_text
 from loquent.bench.evidence.verdicts import ACROSS, family
-from loquent.bench.evidence.visible import deviation
 from loquent.bench.schema import suite_schema
 from loquent.bench.schema.suite_schema import Suite
 from loquent.core import schema
 from loquent.errors import BadSetting, UnknownName
-from loquent.statistics.intervals import interval
-from loquent.statistics.power import MOST, runs_for
+from loquent.statistics.power import MOST, Errors, of_seeds, runs_for
 from loquent.statistics.tables import Table, number
 
 SIZES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # differences in standard deviations over seeds
@@ -24,8 +22,24 @@ FILE = "table.json"  # of the suite's folder, which holds the values of earlier 
 
 
 @dataclass(frozen=True)
-class _Cell:
-    values: Mapping[str, Mapping[str, float]]  # by column and seed
+class _Seen:
+    """A column's smallest visible difference; earlier versions wrote no `errors`."""
+
+    deviation: float
+    n: int
+    errors: Errors | None = None
+
+    @property
+    def known(self) -> Errors:
+        """The errors of a difference, with those over rows where they are known."""
+        own = self.errors
+        return own if own is not None and own.rows else of_seeds(self.deviation, 2)
+
+
+@dataclass(frozen=True)
+class _Table:
+    title: str
+    smallest_difference: Mapping[str, _Seen]
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,7 @@ class _Results:
     """The fields of a suite's `table.json` that are read."""
 
     suite: str
-    cells: Mapping[str, _Cell]
+    tables: tuple[_Table, ...]
 
 
 def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[str, Any]:
@@ -44,8 +58,9 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
         wanted: differences as COLUMN=DIFFERENCE.
 
     Returns:
-        By table: the number of tests, `seeds` by difference in deviations, the `deviations` by column, and
-        the `wanted` differences with their seeds (None: more than `power.MOST`).
+        By table: the number of tests, `seeds` by difference in deviations where rows do not vary, the
+        `deviations` by column, `with_rows` the seeds by column and difference where runs show how rows vary,
+        and the `wanted` differences with their seeds (None: more than `power.MOST`).
 
     Raises:
         BadSetting: a wanted difference is not of this form, no run shows its deviation, or the folder's
@@ -53,20 +68,27 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
         UnknownName: there is no such column.
     """
     differences = dict(_wanted(suite, text) for text in wanted)
-    values = _values(Path(folder), suite)
+    earlier = _earlier(Path(folder), suite)
     found: dict[str, dict[str, Any]] = {}
     for table, tests in _tables(suite):
-        deviations = {
-            name: own for name in suite.columns if (own := _deviation(values, table.cells, name)) is not None
-        }
+        seen = {name: own for name, own in earlier.get(table.title, {}).items() if own.n > 1}
         found[table.title] = {
             "tests": tests,
-            "seeds": {str(size): runs_for(size, 1.0, tests) for size in SIZES},
-            "deviations": deviations,
+            "seeds": {str(size): runs_for(size, of_seeds(1.0, 2), tests) for size in SIZES},
+            "deviations": {name: own.deviation for name, own in seen.items()},
+            "with_rows": {
+                name: {str(size): runs_for(size * own.deviation, own.known, tests) for size in SIZES}
+                for name, own in seen.items()
+                if own.known.rows
+            },
             "wanted": {
-                name: {"difference": size, "seeds": runs_for(size, deviations[name], tests)}
+                name: {
+                    "difference": size,
+                    "seeds": runs_for(size, seen[name].known, tests),
+                    "rows": seen[name].known.played,
+                }
                 for name, size in differences.items()
-                if name in deviations
+                if name in seen
             },
         }
     for name in differences:
@@ -85,17 +107,23 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
         "",
         "Power 80%; a level of 5% over all tests of a table (Holm's first step). Differences are "
         "in standard deviations over the seeds of one cell; below them stands what they are in the columns "
-        "whose deviations the runs show.",
+        "whose deviations the runs show. The first line is about the rows that are played: no run shows "
+        "there how methods differ from row to row, which takes more seeds, or more rows. Where runs with "
+        "values by row show it, a line counts the seeds with it.",
     ]
     for title, table in plans.items():
         lines += ["", f"## {title}: {tests_text(table['tests'])}", ""]
         body = [["seeds", *(_seeds(count) for count in table["seeds"].values())]]
-        body += [[name, *(number(size * own) for size in SIZES)] for name, own in table["deviations"].items()]
+        for name, own in table["deviations"].items():
+            body.append([name, *(number(size * own) for size in SIZES)])
+            if name in table["with_rows"]:
+                counts = table["with_rows"][name].values()
+                body.append([f"seeds for {name}, rows vary", *map(_seeds, counts)])
         head = ["difference in deviations", *(f"{size:g}" for size in SIZES)]
         lines.append(Table(head, body).markdown())
         lines += [
             f"\n{name}: a difference of {item['difference']:g} takes {_seeds(item['seeds'])} seeds of each "
-            "cell."
+            f"cell{_rows(item)}."
             for name, item in table["wanted"].items()
         ]
     return "\n".join(lines) + "\n"
@@ -103,6 +131,13 @@ def markdown(suite: Suite, plans: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _seeds(count: int | None) -> str:
     return f"over {MOST}" if count is None else str(count)
+
+
+def _rows(item: Mapping[str, Any]) -> str:
+    """What is known about rows, at the end of a sentence."""
+    if not item["rows"]:
+        return ", on these rows"
+    return f" on {item['rows']} rows" + "; if seeds do not suffice, take more rows" * (item["seeds"] is None)
 
 
 def _tables(suite: Suite) -> list[tuple[suite_schema.Table, int]]:
@@ -127,8 +162,8 @@ def _wanted(suite: Suite, text: str) -> tuple[str, float]:
     return name, difference
 
 
-def _values(folder: Path, suite: Suite) -> dict[str, dict[str, list[float]]]:
-    """The values of earlier runs by cell and column; empty if there are none.
+def _earlier(folder: Path, suite: Suite) -> dict[str, Mapping[str, _Seen]]:
+    """What earlier runs show, by table and column; empty if there are none.
 
     Raises:
         BadSetting: the file is no table of this suite.
@@ -137,20 +172,7 @@ def _values(folder: Path, suite: Suite) -> dict[str, dict[str, list[float]]]:
     advice = "run the suite again, or name another folder"
     if not file.is_file():
         return {}
-    table = schema.load(_Results, file, advice, error=BadSetting, extra=True)
-    if table.suite != suite.name:
-        raise BadSetting(f"{file} is a table of suite {table.suite!r:.80}, not of {suite.name}; {advice}")
-    return {
-        name: {column: list(own.values()) for column, own in cell.values.items()}
-        for name, cell in table.cells.items()
-    }
-
-
-def _deviation(
-    values: Mapping[str, Mapping[str, Sequence[float]]], cells: Sequence[str], column: str
-) -> float | None:
-    """The deviation over seeds, pooled over cells; None if no cell shows one."""
-    columns = [values.get(cell, {}).get(column, ()) for cell in cells]
-    found = [interval(own) for own in columns if own]
-    spread = [(own.deviation, own.n) for own in found if own.deviation]
-    return deviation(spread) if spread else None
+    found = schema.load(_Results, file, advice, error=BadSetting, extra=True)
+    if found.suite != suite.name:
+        raise BadSetting(f"{file} is a table of suite {found.suite!r:.80}, not of {suite.name}; {advice}")
+    return {table.title: table.smallest_difference for table in found.tables}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from loquent.core.metric import Range
 from loquent.files import final_evaluation
 from loquent.report.ranges import HELD_OUT, cut, limits
 from loquent.statistics import two_way
-from loquent.statistics.intervals import Interval, interval
-
-Found = TypeVar("Found", bound=Interval)
+from loquent.statistics.intervals import FEWEST, Interval, interval
 
 
 @dataclass(frozen=True)
@@ -29,9 +27,8 @@ class Row:
 
     `values`, and their standard errors over rows (`errors`), are by column and seed. `by_row` has, for the
     columns that are means over episodes, the mean on each row by seed. `both` has the intervals over seeds
-    and rows of these columns, for 5 seeds or more; `over_rows`, for 2 to 4 seeds, those of the mean of these
-    runs over rows. Intervals end at the range of their column (`ends`). `paper` holds the published figures
-    by column.
+    and rows of these columns, for 3 seeds or more. Intervals end at the range of their column (`ends`).
+    `paper` holds the published figures by column.
     """
 
     name: str
@@ -53,7 +50,6 @@ class Row:
     errors: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     by_row: Mapping[str, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
     both: Mapping[str, Interval] = field(default_factory=dict)
-    over_rows: Mapping[str, Interval] = field(default_factory=dict)
     ends: Mapping[str, Range] = field(default_factory=dict)
     decoding: str = ""  # of the evaluations; "" without a run
     tuning: str = ""  # what the search for the settings cost; "" if they were not searched
@@ -122,11 +118,6 @@ def row(
             column: cut(found, ends[column])
             for column, own in by_row.items()
             if (found := _both(own, values[column])) is not None
-        },
-        over_rows={
-            column: cut(found, ends[column])
-            for column, own in by_row.items()
-            if (found := _over_rows(own, values[column])) is not None
         },
     )
 
@@ -199,22 +190,7 @@ def shared_rows(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
 def _both(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
     """The interval over seeds and rows of the mean of these values; None if there is none."""
     rows = shared_rows(by_row)
-    if len(by_row) < two_way.SEEDS or len(rows) < 2:
+    if len(by_row) < FEWEST or len(rows) < 2:
         return None
-    found = two_way.interval(table(by_row, rows))
-    return None if found.low is None else recentre(found, sum(values.values()) / len(values))
-
-
-def _over_rows(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
-    """The interval over rows of the mean of a few runs; None if there is none."""
-    rows = shared_rows(by_row)
-    if not 1 < len(by_row) < two_way.SEEDS or len(rows) < 2:
-        return None
-    found = interval(table(by_row, rows).mean(0).tolist())
-    return None if found.low is None else recentre(found, sum(values.values()) / len(values))
-
-
-def recentre(found: Found, mean: float) -> Found:
-    """The same interval about another mean: that of all episodes, where rows are not played equally often."""
-    low, high = (None if end is None else end + mean - found.mean for end in (found.low, found.high))
-    return replace(found, mean=mean, low=low, high=high)
+    found = two_way.interval(table(by_row, rows), sum(values.values()) / len(values))
+    return None if found.low is None else found

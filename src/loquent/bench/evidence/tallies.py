@@ -1,10 +1,9 @@
 """Claims over the tasks of a suite: on how many tasks one method beats another, and means over the tasks.
 
-A method beats another on a task if the difference of their cells is more than two standard errors: over the
-test rows with one seed (paired where both played the same rows), else over seeds. These counts are of single
-comparisons, and chance alone makes some of them. Beside them stands how many hold in the test of `verdicts`
-after Holm's correction for the comparisons of the claim: of methods that are equal on all tasks, at most 5%
-of the claims have one. With one seed both are about the rows alone.
+A method beats another on a task if the test of `verdicts` decides so for their cells at 5%, alone. Chance
+makes some of these wins. Beside them stands how many hold after Holm's correction for the comparisons of the
+claim: of methods that are equal on all tasks, at most 5% of the claims have one. With one seed both are about
+the rows alone, and so they are where a task has no values by row.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from loquent.bench.schema.suite_schema import Suite, Summary, Table, Tally
 from loquent.statistics import comparing
 
 WIN, LOSS, NEITHER, MISSING = "win", "loss", "neither", verdicts.MISSING
-ERRORS = 2.0  # standard errors that a win takes
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,12 @@ class Tallied:
     @property
     def single(self) -> bool:
         """Whether a comparison is over the rows of one seed."""
-        return any(task.step.error is not None for task in self.tasks)
+        return any(task.step.over == verdicts.ROWS for task in self.tasks)
+
+    @property
+    def on_rows(self) -> bool:
+        """Whether a comparison is about the rows that were played alone."""
+        return any(task.step.over != verdicts.BOTH for task in self.tasks if task.step.difference)
 
     def count_holding(self, outcome: str) -> int:
         """The number of tasks on which this outcome holds after Holm's correction."""
@@ -75,7 +78,7 @@ class Tallied:
         )
         printed = [task.paper_rises for task in self.tasks if task.paper is not None]
         theirs = f"; in the paper's figures it is better on {printed.count(True)} of {len(printed)}"
-        about = "on these rows " if self.single else ""
+        about = "on these rows " if self.on_rows else ""
         wins_text = f"{about}wins on {wins} of {total} tasks" + counts[WIN] * bool(wins)
         return wins_text + (f"; {rest}" if rest else "") + theirs * bool(printed)
 
@@ -166,10 +169,8 @@ def _sign(suite: Suite, column: str) -> float:
 
 
 def _outcome(step: Step, sign: float) -> str:
-    difference = step.difference
-    if difference is None:
+    if step.difference is None:
         return MISSING
-    shift, error = sign * difference.mean, difference.error
-    if not error or abs(shift) <= ERRORS * error:
+    if step.verdict == verdicts.UNDECIDED:
         return NEITHER
-    return WIN if shift > 0 else LOSS
+    return WIN if sign * step.difference.mean > 0 else LOSS

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from loquent.bench.evidence.rows import Row
-from loquent.bench.evidence.verdicts import HOLDS, MISSING, Step, Verdict
-from loquent.statistics.comparing import RUNS
-from loquent.statistics.intervals import Interval
+from loquent.bench.evidence.verdicts import BOTH, HOLDS, MISSING, ROWS, SEEDS, Step, Verdict
+from loquent.statistics.intervals import FEWEST, Interval
 from loquent.statistics.tables import number
 
 VARIES = (
     "Intervals in the columns of values are over seeds on the same test rows: they say how much training "
     "varies, and leave out what other rows would change."
 )
-BOTH, ROWS = "over seeds and rows", "over rows"
 LEAST = 0.0001  # smaller p-values are printed as "below 0.0001"
 METHOD = (
     "Mean and 95 % interval over seeds: Student's t, whose end on the long side of skewed values lies "
-    "further out. Fewer than 3 seeds, or equal numbers, have no interval. A rare outcome that no seed shows "
-    f"is in no interval. Differences have an interval from {RUNS} seeds on, and with fewer a standard error."
+    f"further out. Fewer than {FEWEST} seeds, or equal numbers, have no interval. A rare outcome that no "
+    "seed shows is in no interval."
 )
 
 
@@ -38,8 +36,8 @@ def step_text(step: Step) -> str:
     paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
     if step.difference is None:
         return f"{step.low} → {step.high}: {step.verdict}{paper}"
-    varies = "one seed" if step.error is not None else f"n = {step.difference.n}"
-    alone = "on these rows, uncorrected" if step.error is not None else "uncorrected"
+    varies = "one seed" if step.over == ROWS else f"n = {step.difference.n}"
+    alone = "uncorrected" if step.over == BOTH else "on these rows, uncorrected"
     return (
         f"{step.low} → {step.high}: {difference_text(step)} ({varies}; {played_text(step)}); {alone}: "
         f"{step.verdict}{paper}"
@@ -47,21 +45,18 @@ def step_text(step: Step) -> str:
 
 
 def difference_text(step: Step) -> str:
-    """A difference with its intervals, each with what varies in it."""
-    difference, both = step.difference, step.both
+    """A difference with the interval of its test, and what varies in it."""
+    difference = step.difference
     if difference is None:
         return "no difference"
     text = f"difference {interval_text(difference)}"
     if difference.low is not None:
-        text += " over rows" if step.error is not None else " over seeds"
-    elif difference.tail is not None:
-        text += " over rows by Fisher's exact test, without an interval"
-    elif step.error is not None:
-        text += f" ± {number(step.error)} over rows that are not paired, without an interval"
-    elif difference.error:
-        text += f" ± {number(difference.error)} (standard error over seeds)"
-    if both is not None and both.low is not None and both.high is not None:
-        text += f", [{number(both.low)}, {number(both.high)}] over seeds and rows"
+        return f"{text} over {step.over}"
+    if difference.error:
+        paired = " that are not paired" * (step.over == ROWS)
+        return f"{text} ± {number(difference.error)} over {step.over}{paired}, without an interval"
+    if difference.tail is not None:
+        return f"{text} over rows by Fisher's exact test, without an interval"
     return text
 
 
@@ -84,10 +79,12 @@ def effect_text(verdict: Verdict) -> str:
 def decision_text(verdict: Verdict) -> str:
     """The decision about a claim, with its p-values and what it is about."""
     decision = verdict.verdict
-    if verdict.on_rows:
-        decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
     if verdict.verdict == MISSING:
         return decision
+    if verdict.on_rows:
+        decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
+    elif verdict.over == SEEDS:
+        decision = f"{verdict.verdict} on these rows"
     if verdict.p is None or verdict.corrected is None:
         return f"{decision} (no test: {_without_test(verdict)})"
     uncorrected = "" if verdict.uncorrected == (verdict.on_rows or verdict.verdict) else verdict.uncorrected
@@ -102,7 +99,7 @@ def decision_text(verdict: Verdict) -> str:
 
 def _without_test(verdict: Verdict) -> str:
     """Why an ordering whose cells were all measured has no test."""
-    if any(step.error is None and step.difference and step.difference.n == 1 for step in verdict.steps):
+    if any(step.over == SEEDS and step.difference and step.difference.n == 1 for step in verdict.steps):
         return "a cell has one seed, and its difference no error over rows"
     return "the values of a step do not vary over seeds"
 
@@ -117,9 +114,9 @@ def p_text(p: float) -> str:
     return f"below {LEAST}" if p < LEAST else f"{p:.2g}"
 
 
-def further_text(row: Row, column: str, varies: str) -> str:
-    """The interval of a column in which this varies; a dash if there is none."""
-    found = (row.both if varies == BOTH else row.over_rows).get(column)
+def both_text(row: Row, column: str) -> str:
+    """The interval of a column over seeds and rows; a dash if there is none."""
+    found = row.both.get(column)
     if found is None or found.low is None or found.high is None:
         return "–"
     return f"[{number(found.low)}, {number(found.high)}]"

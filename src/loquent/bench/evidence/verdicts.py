@@ -1,20 +1,20 @@
 """Verdicts on the claims of a suite: one test for each claim, corrected for their number in each table.
 
-The rule is fixed before the runs are made. Two cells are compared over their seeds by Welch's test, which
-skewness stretches (see `statistics.comparing`), unpaired unless the ordering says `paired`. An ordering of
-several cells is one test. Holm's method corrects the tests of one table together: if no two cells of it
-differ, at most 5% of such tables have a decided claim, but 4 to 19% if in every pair both cells are skewed
-and one varies four times as much as the other. A claim without a test counts as p = 1: which runs
-succeeded, or which cells `--only` chose, must not decide how many tests the others are corrected for, and
-`loquent bench SUITE --power` and the smallest visible difference count it too.
+The rule is fixed before the runs are made. All cells play the same rows, and each method has its own effect
+on each row, which no seed changes. So with 3 seeds or more of each cell, and values by row, two cells are
+compared over seeds and rows (`statistics.two_way`): p is the larger of that of Welch's test over seeds and
+of that over both. Columns without values by row, such as scores of a whole corpus, and cells with 2 seeds are
+compared over seeds alone, and their verdict is about these rows. Seeds are not paired unless the ordering
+says `paired`. An ordering of several cells is one test. Holm's method corrects the tests of one table
+together: if no two cells of it differ, at most 5% of such tables have a decided claim (docs/evidence.md). A
+claim without a test counts as p = 1: which runs succeeded, or which cells `--only` chose, must not decide how
+many tests the others are corrected for, and `loquent bench SUITE --power` and the smallest visible
+difference count it too.
 
 Cells with one seed each have no test about methods. Their difference is tested over the rows that they
 played, and its verdict is about these rows alone. The rows are paired if both cells played the same rows and
 their episodes were kept. Unpaired, the test is a bound, and no interval is given. If all rows of one cell
 gave 1 and all of the other 0, nothing varies and the test is Fisher's.
-
-The test over seeds is about the rows that were played. Beside it stands the interval of the difference over
-seeds and rows, where the column is a mean over episodes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from loquent.bench.evidence.rows import Row, recentre, shared_rows, table
+from loquent.bench.evidence.rows import Row, shared_rows, table
 from loquent.bench.schema.suite_schema import Ordering, Suite
 from loquent.statistics import comparing, two_way
 from loquent.statistics.comparing import Difference, OrderTest
-from loquent.statistics.intervals import LEVEL
+from loquent.statistics.intervals import FEWEST, LEVEL
 
 HOLDS, CONTRADICTED, UNDECIDED, MISSING = "holds", "contradicted", "undecided", "not measured"
+BOTH, SEEDS, ROWS = "seeds and rows", "seeds", "rows"  # what varies in a test
 ACROSS = "across tables"  # the family of claims whose cells stand in no common table
 
 
@@ -39,19 +40,16 @@ ACROSS = "across tables"  # the family of claims whose cells stand in no common 
 class Step:
     """The comparison of two neighbours of an ordering, and the paper's figures for them.
 
-    `verdict` is that of this comparison alone, without a correction. With a single seed, `error` is the
-    standard error of the difference over the rows (0 with Fisher's test), and the interval is over rows.
-    `both` is the difference with its interval over seeds and rows. `rows` and `episodes` are the numbers that
-    the evaluations of the two cells played.
+    `over` is what varies in the difference's interval and test. `verdict` is that of this comparison alone,
+    without a correction. `rows` and `episodes` are the numbers that the evaluations of the two cells played.
     """
 
     low: str
     high: str
     difference: Difference | None
     verdict: str
+    over: str = SEEDS
     paper: tuple[str, str] | None = None
-    error: float | None = None
-    both: Difference | None = None
     rows: tuple[int, int] = (0, 0)
     episodes: tuple[int, int] = (0, 0)
 
@@ -96,7 +94,13 @@ class Verdict:
     @property
     def single(self) -> bool:
         """Whether a step has one seed alone."""
-        return any(step.error is not None for step in self.steps)
+        return self.over == ROWS
+
+    @property
+    def over(self) -> str:
+        """What varies in the claim's test: what varies in all of its steps."""
+        steps = {step.over for step in self.steps}
+        return next((varies for varies in (ROWS, SEEDS, BOTH) if varies in steps), SEEDS)
 
 
 def judge(suite: Suite, rows: Mapping[str, Row]) -> tuple[Verdict, ...]:
@@ -124,11 +128,6 @@ def family(suite: Suite, ordering: Ordering) -> str:
     return next(titles, ACROSS)
 
 
-def compare(low: Mapping[int, float], high: Mapping[int, float], paired: bool = False) -> Difference | None:
-    """The difference of two cells over their seeds."""
-    return comparing.between(low, high, paired=paired)
-
-
 def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequence[int]) -> Difference | None:
     """The difference of two cells with one seed each, over rows that are not paired; without an interval.
 
@@ -151,8 +150,7 @@ def compare_rows(values: Sequence[float], errors: Sequence[float], rows: Sequenc
     error = math.hypot(*errors)
     parts = [((own / error) ** 2, count - 1) for own, count in zip(errors, rows, strict=True)]
     scale = max(map(abs, values))
-    found = comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
-    return replace(found, low=None, high=None)
+    return comparing.of_means(values[1] - values[0], error, comparing.welch(parts), 1, scale=scale)
 
 
 def _counts(values: Sequence[float], rows: Sequence[int]) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -161,17 +159,22 @@ def _counts(values: Sequence[float], rows: Sequence[int]) -> tuple[tuple[int, in
     return (round(values[0]) * first, round(values[1]) * second), (first, second)
 
 
-def compare_paired_rows(low: Mapping[str, float], high: Mapping[str, float]) -> Difference | None:
+def compare_paired_rows(
+    low: Mapping[str, float], high: Mapping[str, float], middle: float | None = None
+) -> Difference | None:
     """The difference of two cells with one seed each, over the rows that both played, by the mean on each.
 
     None if they played other rows, or fewer than 2.
+
+    Args:
+        middle: the difference over all episodes, where rows are not played equally often.
     """
     rows = shared_rows({0: low}, {0: high})
     if len(rows) < 2:
         return None
     first, second = ({i: numbers[row] for i, row in enumerate(rows)} for numbers in (low, high))
-    found = comparing.between(first, second, paired=True)
-    return None if found is None or found.error is None else replace(found, n=1, sample=len(rows))
+    found = comparing.between(first, second, paired=True, middle=middle)
+    return None if found is None or found.error is None else replace(found, n=1)
 
 
 def decide(p: float | None, rises: bool) -> str:
@@ -215,37 +218,39 @@ def _decided(verdict: Verdict, test: OrderTest, corrected: float) -> Verdict:
 
 def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
     """The comparison of two cells in a column, alone."""
-    difference = compare(low.values[column], high.values[column], paired)
-    error = None
-    if difference is not None and difference.n == 1:
-        on_rows = _over_rows(low, high, column)
-        difference, error = (difference, None) if on_rows is None else (on_rows, on_rows.error or 0.0)
+    difference, over = _difference(column, low, high, paired)
     verdict = MISSING
     if difference is not None:
         verdict = decide(difference.p, difference.mean > 0)
     low_figure, high_figure = low.paper.get(column), high.paper.get(column)
     paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
-    return Step(
-        low.name,
-        high.name,
-        difference,
-        verdict,
-        paper,
-        error,
-        _over_both(low, high, column),
-        (low.rows, high.rows),
-        (low.episodes, high.episodes),
-    )
+    sizes = (low.rows, high.rows), (low.episodes, high.episodes)
+    return Step(low.name, high.name, difference, verdict, over, paper, *sizes)
 
 
-def _over_both(low: Row, high: Row, column: str) -> Difference | None:
-    """The difference over seeds and rows; None if it has no interval."""
-    cells = [row.by_row.get(column, {}) for row in (low, high)]
-    rows = shared_rows(*cells)
-    if len(rows) < 2 or min(map(len, cells)) < 2:
+def _difference(column: str, low: Row, high: Row, paired: bool) -> tuple[Difference | None, str]:
+    """The difference of two cells, and what varies in its test."""
+    difference = comparing.between(low.values[column], high.values[column], paired=paired)
+    if difference is None:
+        return None, SEEDS
+    if difference.n == 1:
+        on_rows = _over_rows(low, high, column)
+        return (difference, SEEDS) if on_rows is None else (on_rows, ROWS)
+    both = _over_both(low, high, column, paired, difference.mean)
+    return (difference, SEEDS) if both is None else (both, BOTH)
+
+
+def _over_both(low: Row, high: Row, column: str, paired: bool, middle: float) -> Difference | None:
+    """The difference over seeds and rows; None with fewer than 3 seeds, or without the same rows."""
+    first, second = (row.by_row.get(column, {}) for row in (low, high))
+    if paired:
+        seeds = sorted(first.keys() & second.keys())
+        first, second = ({seed: cell[seed] for seed in seeds} for cell in (first, second))
+    rows = shared_rows(first, second)
+    if len(rows) < 2 or min(len(first), len(second)) < FEWEST:
         return None
-    found = two_way.difference(*(table(cell, rows) for cell in cells))
-    return None if found.low is None else recentre(found, _mean(high, column) - _mean(low, column))
+    cells = table(first, rows), table(second, rows)
+    return two_way.interval(cells[1] - cells[0], middle) if paired else two_way.difference(*cells, middle)
 
 
 def _mean(row: Row, column: str) -> float:
@@ -259,8 +264,9 @@ def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
     cells = [row.by_row.get(column, {}) for row in (low, high)]
     if all(len(cell) == 1 for cell in cells):
         first, second = (next(iter(cell.values())) for cell in cells)
-        if (paired := compare_paired_rows(first, second)) is not None:
-            return recentre(paired, _mean(high, column) - _mean(low, column))
+        middle = _mean(high, column) - _mean(low, column)
+        if (paired := compare_paired_rows(first, second, middle)) is not None:
+            return paired
     errors = [error for row in (low, high) if (error := _error(row, column)) is not None]
     if len(errors) < 2:
         return None
