@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import resource
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -107,7 +105,7 @@ def quickstart(
         "seconds": seconds,
         "wall_seconds": round(time.perf_counter() - begin, 1),
         "processes": workers,
-        "peak_gib": _peak(min(workers, len(plan.jobs))),
+        "peak_gib": crew.peak(min(workers, len(plan.jobs))),
         **perplexities,
     }
     directions = {name: column.higher for name, column in suite.columns.items()}
@@ -168,15 +166,6 @@ def _perplexities(base: Recipe, folder: str) -> dict[str, float]:
     total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
     ngram = NGram(5).fit(train_texts)
     return {"five_gram_per_word": ngram.perplexity(test_texts), "model_per_word": math.exp(total / words)}
-
-
-def _peak(workers: int) -> float:
-    """The largest resident memory of this process and of its workers in GiB, each taken as the largest."""
-    units_per_gib = 1 << 30 if sys.platform == "darwin" else 1 << 20  # bytes on macOS, else KiB
-    own, largest = (
-        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return round((own + (workers * largest if workers > 1 else 0)) / units_per_gib, 2)
 
 
 def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:

@@ -426,7 +426,7 @@ def test_quickstart_gives_its_table_as_json(tmp_path, capsys):
     assert trained.isdisjoint(prompt for *_, prompt in compared[0])
 
 
-def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_path, capsys):
+def test_quickstart_of_two_seeds_gives_means_and_deviations_over_two_bases(tmp_path, capsys):
     out = tmp_path / "quick"
     assert (
         cli.main(
@@ -449,7 +449,8 @@ def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_pa
     printed = capsys.readouterr().out
     found = json.loads(printed.splitlines()[-1])
     assert found["seeds"] == 2
-    assert [path.name for path in out.glob("base*")] == ["base"]
+    bases = [out / "base", out / "base-1"]
+    assert sorted(out.glob("base*")) == bases
     for row in found["rows"]:
         runs = [
             json.loads((out / f"{row['method']}-{seed}" / "evaluation.json").read_text())["values"]
@@ -459,8 +460,8 @@ def test_quickstart_of_two_seeds_gives_means_and_deviations_from_one_base(tmp_pa
         assert row["sentiment"] == pytest.approx((one + other) / 2)
         assert row["sentiment/sd"] == pytest.approx(abs(one - other) / 2**0.5)
         if row["method"] != "zero-shot":
-            starts = {load_run(out / f"{row['method']}-{seed}").recipe.model.path for seed in (0, 1)}
-            assert starts == {str(out / "base")}
+            starts = [load_run(out / f"{row['method']}-{seed}").recipe.model.path for seed in (0, 1)]
+            assert starts == [str(base) for base in bases]
     assert any(row["sentiment/sd"] > 0 for row in found["rows"])
     lines = [
         line

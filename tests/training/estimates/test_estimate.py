@@ -394,7 +394,7 @@ def test_a_suite_is_estimated_without_weights(tmp_path, capsys):
     printed = capsys.readouterr().out
     found = json.loads(printed.splitlines()[-1])
     assert [(each["name"], each["runs"], each["why"]) for each in found["costs"]] == [
-        ("base", 1, ""), ("ppo", 2, "")
+        ("base", 2, ""), ("ppo", 2, "")
     ]  # fmt: skip
     assert found["total"]["seconds"] == pytest.approx(sum(each["seconds"] for each in found["costs"]))
     assert found["total"]["peak"] == max(each["peak"] for each in found["costs"])
