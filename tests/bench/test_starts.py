@@ -78,7 +78,11 @@ def test_a_cell_is_not_shared_and_two_runs_have_two_folders(suite):
         suites.load(suite)
     change(suite, "reviews_ppo, shared: true,", "reviews_ppo,")
     change(suite, "stages:\n", "stages:\n  base-1: {recipe: reviews_base, set: {training.updates: 7}}\n")
-    change(suite, "  same: {recipe: reviews_ppo, set: {", "  same: {recipe: reviews_ppo, set: {model.path: <base-1>, ")
+    change(
+        suite,
+        "  same: {recipe: reviews_ppo, set: {",
+        "  same: {recipe: reviews_ppo, set: {model.path: <base-1>, ",
+    )
     with pytest.raises(BadSetting, match=r"base-1: seed 0: the folder out/base-1 is that of base too"):
         planned(suite)
     planned(suite, seeds=1)
@@ -89,7 +93,9 @@ def test_the_page_names_what_varies_and_what_does_not(suite):
         found = SimpleNamespace(suite=suites.load(suite), seeds=seeds, starts=Starts(**starts))
         return notes.start_note(found)
 
-    varies = "Seed k of a run starts from seed k of base: intervals over seeds hold what another start changes."
+    varies = (
+        "Seed k of a run starts from seed k of base: intervals over seeds hold what another start changes."
+    )
     out = ": the intervals leave out what another start would change."
     assert note() == ""
     assert note(runs=("base",)) == varies
@@ -100,7 +106,10 @@ def test_the_page_names_what_varies_and_what_does_not(suite):
         "recorded episodes (games): the intervals leave out what another recording would change."
     )
     change(suite, "{recipe: reviews_base}", "{recipe: reviews_base, shared: true}")
-    assert note(runs=("base", "middle")) == f"{varies.replace('base', 'middle')} All seeds start from one base{out}"
+    assert (
+        note(runs=("base", "middle"))
+        == f"{varies.replace('base', 'middle')} All seeds start from one base{out}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def start_note(results: Results) -> str:
     texts = []
     if varying:
         texts.append(
-            f"Seed k of a run starts from seed k of {_listed(varying)}: intervals over seeds hold what another "
-            "start changes."
+            f"Seed k of a run starts from seed k of {_listed(varying)}: intervals over seeds hold what "
+            "another start changes."
         )
     if same:
         texts.append(
@@ -30,8 +30,8 @@ def start_note(results: Results) -> str:
         )
     if results.starts.data:
         texts.append(
-            f"All seeds learn from the same recorded episodes ({_listed(results.starts.data)}): the intervals "
-            "leave out what another recording would change."
+            f"All seeds learn from the same recorded episodes ({_listed(results.starts.data)}): the "
+            "intervals leave out what another recording would change."
         )
     return " ".join(texts)
 

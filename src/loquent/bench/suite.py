@@ -1,9 +1,10 @@
 """A suite as a value: YAML files, filled into frozen dataclasses; `suites/*.yaml` are built in.
 
-A stage is a run that other runs start from. A cell is a row of a table. Both have one run per seed, and a run
-starts from the runs of its own seed, so that seeds vary all that a run from the beginning varies; a stage that
-is `shared` has one run for all seeds. A setting with the value `<name>` is the folder of the stage or cell of
-that name. In `training.data` it is the set of recorded episodes of that name (`data`), which all seeds share.
+A stage is a run that other runs start from. A cell is a row of a table. Both have one run per seed, and a
+run starts from the runs of its own seed, so that seeds vary all that a run from the beginning varies; a stage
+that is `shared` has one run for all seeds. A setting with the value `<name>` is the folder of the stage or
+cell of that name. In `training.data` it is the set of recorded episodes of that name (`data`), which is the
+same for all seeds.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class ReportedRun:
 
     @cached_property
     def start(self) -> ReportedRun | None:
-        """The run that this run starts from, where its settings say or beside this run; None if none is read."""
+        """The run that this one starts from, where its settings say or beside it; None if unreadable."""
         path = (self.config.get("model") or {}).get("path")
         for place in (Path(path), self.folder.parent / Path(path).name) if isinstance(path, str) else ():
             with contextlib.suppress(LoquentError, OSError):
