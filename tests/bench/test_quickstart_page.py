@@ -63,7 +63,7 @@ def test_the_pages_show_the_record(made, pages):
         assert docs_figures.faults(page.replace("0.512", "0.722").replace("difference 0.2", "difference 0.3"))
     assert "| zero-shot  | 0.512 [" in readme
     assert "25 minutes, 2 processes of one thread, at most 2.1 GiB" in " ".join(readme.split())
-    assert "makes one such pair, in about 5 minutes" in readme
+    assert "makes one such pair, that of seed 0, in about 5 minutes" in readme
     assert (
         "- PPO increases sentiment (`sentiment`): difference 0.212 ± 0.024; **holds** (p 0.00018 and"
         in claims
@@ -77,9 +77,13 @@ def test_the_pages_show_the_record(made, pages):
 
 def test_one_more_run_lies_within_the_range_of_single_runs():
     """Five values: t of 4 degrees is 2.776, so mean ± 2.776 · 0.1 · sqrt(1.2); shares end at 1."""
-    found = quickstart_page.single({"n": 5, "mean": 0.8, "deviation": 0.1}, "sentiment")
+    interval = {"n": 5, "mean": 0.8, "deviation": 0.1}
+    cell = {"intervals": {"sentiment": interval, "perplexity": {**interval, "deviation": 2.0}},
+        "values": {"sentiment": {"0": 0.71}, "perplexity": {"0": 4.0}}}  # fmt: skip
+    found = quickstart_page.single(cell, "sentiment")
     assert (found["low"], found["high"]) == (pytest.approx(0.8 - 0.30414, abs=1e-4), 1.0)
-    assert quickstart_page.single({"n": 5, "mean": 4.0, "deviation": 2.0}, "perplexity")["low"] == 1.0
+    assert found["seed_0"] == 0.71
+    assert quickstart_page.single(cell, "perplexity")["low"] == 1.0
 
 
 def test_what_stands_on_the_pages_is_made_from_the_newest_record():

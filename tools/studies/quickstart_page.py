@@ -33,25 +33,35 @@ def record(made, commit, note, per_word):
     command = f"loquent bench quickstart --seeds {made['seeds']} --processes {machine['processes']}"
     head = {"command": command, "commit": commit, "seconds": machine["wall_seconds"], "note": note}
     head["seconds_of_runs"] = made["seconds"]
-    runs = {name: {column: single(cell["intervals"][column], column) for column in SHOWN}
-            for name, cell in cells.items()}  # fmt: skip
+    runs = {name: {column: single(cell, column) for column in SHOWN} for name, cell in cells.items()}
     return {**made, **head, "one_run": runs, **per_word}
 
 
-def single(interval, column):
-    """The deviation over pairs, and the range in which one more run lies with 95 %, if pairs are normal.
+def single(cell, column):
+    """The value of seed 0, the deviation over pairs, and the 95 % range of one more run, if pairs are normal.
 
-    It is the prediction interval: mean ± t deviation sqrt(1 + 1 / n), cut to the range of the column.
+    The range is the prediction interval, mean ± t deviation sqrt(1 + 1 / n), cut to the range of the column.
     """
     least, most = declared_range(suites.load("quickstart").columns[column].metric)
-    n, mean, deviation = (interval[name] for name in ("n", "mean", "deviation"))
+    n, mean, deviation = (cell["intervals"][column][name] for name in ("n", "mean", "deviation"))
     reach = student(n - 1) * deviation * math.sqrt(1 + 1 / n)
-    return {"deviation": deviation, "low": max(least, mean - reach), "high": min(most, mean + reach)}
+    ends = {"low": max(least, mean - reach), "high": min(most, mean + reach)}
+    return {"seed_0": cell["values"][column]["0"], "deviation": deviation, **ends}
 
 
-def between(mean, low, high):
-    """A mean with its interval, or the mean alone where all pairs are equal."""
-    return number(mean) + ("" if low is None else f" [{number(low)}, {number(high)}]")
+def spread(one):
+    """The cells of `single` in README's table."""
+    return [number(one["seed_0"]), number(one["deviation"]), between(one["low"], one["high"])]
+
+
+def between(low, high):
+    """An interval as text; empty where all pairs are equal, which have none."""
+    return "" if low is None else f"[{number(low)}, {number(high)}]"
+
+
+def average(interval):
+    """A mean with its interval."""
+    return f"{number(interval['mean'])} {between(interval['low'], interval['high'])}".rstrip()
 
 
 def sources(line, figures):
@@ -62,22 +72,17 @@ def sources(line, figures):
 def table(made, line):
     """README's part: the means over pairs, and how far single runs lie from them."""
     columns = suites.load("quickstart").columns
-    means = [
-        [name, *(between(*(cell["intervals"][c][end] for end in ("mean", "low", "high"))) for c in columns)]
-        for name, cell in made["cells"].items()
-    ]
-    spread = [
-        [name, *(text for one in runs.values() for text in (number(one["deviation"]),
-            f"[{number(one['low'])}, {number(one['high'])}]"))]
-        for name, runs in made["one_run"].items()
-    ]  # fmt: skip
+    means = [[name, *(average(cell["intervals"][column]) for column in columns)]
+        for name, cell in made["cells"].items()]  # fmt: skip
+    runs = [[name, *(text for one in own.values() for text in spread(one))]
+        for name, own in made["one_run"].items()]  # fmt: skip
     pairs, machine, some = made["seeds"], made["machine"], next(iter(made["cells"].values()))
     minutes, each = f"{made['seconds'] / 60:.0f}", f"{made['seconds'] / 60 / pairs:.0f}"
     figures = [f"{minutes} seconds / 60", f"{each} seconds / 60 / seeds",
         f"{machine['peak_gib']:.1f} machine.peak_gib", f"{made['model_per_word']:.2f} model_per_word",
         f"{made['five_gram_per_word']:.2f} five_gram_per_word"]  # fmt: skip
     heads = [name.replace("_", " ") + ARROWS[column.higher] for name, column in columns.items()]
-    singles = [text for name in SHOWN for text in (f"deviation of {name}", f"one run's {name} lies in")]
+    singles = [f"{what} {name}" for name in SHOWN for what in ("seed 0:", "deviation of", "a run's range of")]
     return f"""\
 Means over {pairs} pairs of base model and seed with their 95% intervals over pairs ({some["episodes"]}
 episodes on {some["rows"]} held-out prompts for each run; {minutes} minutes, {machine["processes"]} processes
@@ -88,12 +93,12 @@ of one thread, at most {machine["peak_gib"]:.1f} GiB; [figures](docs/results/qui
 
 {made["tables"][0]["decoding"]}
 
-`loquent quickstart` makes one such pair, in about {each} minutes. So far single pairs lie apart: the standard
-deviation over pairs, and the range in which one more run lies with a probability of 95%, if pairs are
-distributed normally. A difference inside these ranges may be chance in one run.
+`loquent quickstart` makes one such pair, that of seed 0, in about {each} minutes. Single pairs lie so far
+apart: the standard deviation over pairs, and the range in which one more run lies with a probability of 95%,
+if pairs are distributed normally. In one run, a difference inside these ranges may be chance.
 
 <!-- table: quickstart.jsonl {line} one_run -->
-{Table(["method", *singles], spread).markdown()}
+{Table(["method", *singles], runs).markdown()}
 
 Perplexity is the policy's on held-out references, per token. Per word the base models have
 {made["model_per_word"]:.2f} (mean), a 5-gram model {made["five_gram_per_word"]:.2f}.
