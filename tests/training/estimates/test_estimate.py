@@ -398,12 +398,12 @@ def test_a_suite_is_estimated_without_weights(tmp_path, capsys):
     ]  # fmt: skip
     assert found["total"]["seconds"] == pytest.approx(sum(each["seconds"] for each in found["costs"]))
     assert found["total"]["peak"] == max(each["peak"] for each in found["costs"])
-    assert "the whole suite: 3 runs" in printed
+    assert "the whole suite: 4 runs" in printed
     assert not (tmp_path / "out").exists()
 
 
 def write_suite(folder):
-    """Two runs of PPO that start from one base model, which nobody has made."""
+    """Two runs of PPO, each from the base model of its seed, which nobody has made."""
     file = folder / "pair.yaml"
     file.write_text(
         """
