@@ -31,7 +31,7 @@ def bench(suite, out="out", **options):
 def test_a_suite_runs_and_goes_on(suite, monkeypatch):
     found, said = bench(suite)
     assert not found.failures
-    assert len(said) == 7
+    assert len(said) == 8
     assert "base" in said[0]
     rows = found.rows
     assert {name: row.n for name, row in rows.items()} == {"zero": 2, "ppo": 2, "same": 2, "expert": 2}

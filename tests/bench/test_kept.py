@@ -254,7 +254,7 @@ def test_the_page_says_what_its_intervals_leave_out(here):
     found, _ = _bench(seeds=2)
     assert found.family_sizes == {"One": 3}
     for text in (pages.markdown(found), pages.html(found)):
-        assert "All seeds start from one base: the intervals leave out" in text
+        assert "Seed k of a run starts from seed k of base: intervals over seeds hold" in text
         assert "method corrects the tests of one table together (3 of One)" in text
         assert "smallest visible difference" in text
         assert "at most 5% of such tables would have a decided claim. The exception: 6 to 14% of them" in text

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +64,18 @@ def test_the_table_is_means_and_deviations(three):
         "decoding": "sampled, temperature 1",
     }  # fmt: skip
     assert (three / "table.csv").read_text().startswith("value,mean,mean/sd,seed-0")
+
+
+def test_a_start_that_all_seeds_share_is_named(three):
+    runs = [Run(three / f"seed-{seed}") for seed in (0, 1)]
+    started = [
+        SimpleNamespace(
+            folder=run.folder, evaluation=run.evaluation, recipe=run.recipe.replace("model.path=mine")
+        )
+        for run in runs
+    ]
+    out = "; all seeds start from mine, and ± leaves out what another start would change. Decoding"
+    assert f"deviation over seeds{out}" in seeds.evaluated_on(started)
 
 
 def test_a_folder_of_seeds_goes_on_where_it_was_stopped(three, tmp_path, capsys):

@@ -21,11 +21,12 @@ def planned(suite, profile="cpu", seeds=2, overrides=()):
     return jobs.plan(whole, Path("out"), profile, seeds, jobs.by_entry(overrides, list(whole.entries)))
 
 
-def test_stages_come_once_and_first_and_equal_cells_share_a_run(suite):
+def test_stages_come_first_and_equal_cells_share_a_run(suite):
     plan = planned(suite)
     assert [job.folder.name for job in plan.jobs] == [
         "base",
         "zero-0",
+        "base-1",
         "zero-1",
         "ppo-0",
         "ppo-1",
@@ -33,7 +34,7 @@ def test_stages_come_once_and_first_and_equal_cells_share_a_run(suite):
         "expert-1",
     ]
     assert plan.cells["ppo"] == plan.cells["same"] != plan.cells["zero"]
-    base, ppo = plan.jobs[0], plan.jobs[3]
+    base, ppo = plan.jobs[0], plan.jobs[4]
     assert (ppo.recipe.model.path, ppo.needs) == (str(base.folder), (base.key,))
     assert [job.recipe.training.seed for job in plan.jobs if job.name == "ppo"] == [0, 1]
     assert ppo.recipe.config.gamma == 0.9
@@ -46,7 +47,7 @@ def test_a_key_says_what_a_run_does_wherever_it_lies(suite):
     there = jobs.plan(whole, Path("elsewhere"), "cpu", 2, {})
     assert [job.key for job in here.jobs] == [job.key for job in there.jobs]
     changed = planned(suite, overrides=["base:algorithm.learning_rate=0.5"])
-    assert [a.key == b.key for a, b in zip(here.jobs, changed.jobs, strict=True)] == [False] * 5 + [
+    assert [a.key == b.key for a, b in zip(here.jobs, changed.jobs, strict=True)] == [False] * 6 + [
         True
     ] * 2, "and what it starts from"
 
@@ -393,10 +394,3 @@ def test_policies_play_the_games_of_the_networks_of_imrc(mode):
 
 def reads_turns(job):
     return not job.agent and "model" not in kinds.unused_sections(job.recipe.algorithm)
-
-
-def test_a_part_of_a_suite_names_the_stages_that_its_cells_start_from():
-    imrc = suites.load("imrc")
-    assert imrc.stages_in_use("cpu") == ["easy-lm", "hard-lm"]
-    assert suites.only(imrc, ["easy-stop", "easy-oracle"]).stages_in_use("smoke") == []
-    assert suites.only(imrc, ["easy-stop", "hard-lm-ppo"]).stages_in_use("cpu") == ["hard-lm"]

@@ -43,6 +43,26 @@ def test_runs_that_differ_in_their_seed_alone_are_one_group(folder, tmp_path):
     )
 
 
+def test_runs_of_a_suite_are_one_group_though_each_starts_from_the_base_of_its_seed(tmp_path):
+    def group(other="", moved=None):
+        folder = tmp_path / f"suite{other}"
+        for seed, base in ((0, "base"), (1, "base-1")):
+            own = [f"algorithm.clip={other}"] if seed and other else []
+            made.run(folder / base, "reviews_base", seed=seed, overrides=[])
+            made.run(folder / f"middle-{seed}", seed=seed, overrides=[f"model.path={folder / base}", *own])
+            made.run(folder / f"ppo-{seed}", seed=seed, overrides=[f"model.path={folder / f'middle-{seed}'}"])
+        return [found.seeds for found in read([folder.rename(moved) if moved else folder])]
+
+    assert group(moved=tmp_path / "moved") == [[0, 1], [0, 1], [0, 1]], "base, middle and PPO"
+    assert group("0.3") == [[0, 1], [0], [1], [0], [1]], "what they start from differs in more than the seed"
+
+
+def test_runs_that_start_from_each_other_are_read(tmp_path):
+    for name, start in (("a", "b"), ("b", "a")):
+        made.run(tmp_path / name, overrides=[f"model.path={tmp_path / start}"])
+    assert [found.seeds for found in read([tmp_path])] == [[0], [0]]
+
+
 def test_curves_are_means_with_one_deviation(folder):
     [group] = read([folder / "ppo"])
     first = group.curve("rollout/return")[0]

@@ -7,7 +7,9 @@ job fails and a new worker takes its place.
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -96,6 +98,15 @@ def threads(processes: int, outcomes: Iterable[Outcome] = (), each: int = 0) -> 
         return each
     share = max(1, _available_cores() // processes)
     return min(share, int(os.environ.get("OMP_NUM_THREADS") or share))
+
+
+def peak(workers: int) -> float:
+    """The largest resident memory of this process and of its workers in GiB, each taken as the largest."""
+    units_per_gib = 1 << 30 if sys.platform == "darwin" else 1 << 20  # bytes on macOS, else KiB
+    own, largest = (
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return round((own + (workers * largest if workers > 1 else 0)) / units_per_gib, 2)
 
 
 def _available_cores() -> int:

@@ -10,7 +10,7 @@ from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.tallies import OnTask
 from loquent.bench.evidence.verdicts import Step, Verdict
-from loquent.bench.notes import decoding_note, number_caution, start_caution
+from loquent.bench.notes import decoding_note, number_caution, start_note
 from loquent.bench.pages import one_line, tables, visible_differences
 from loquent.bench.results import Results
 from loquent.bench.schema import suite_schema
@@ -135,7 +135,7 @@ def as_json(results: Results) -> dict[str, Any]:
         "stopping": {folder: stopped.as_json() for folder, stopped in results.stopped.items()},
         "failures": dict(results.failures),
         "notes": list(results.notes),
-        "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
+        "cautions": [caution for caution in (start_note(results), number_caution(results)) if caution],
     }
 
 

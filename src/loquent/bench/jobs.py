@@ -56,6 +56,15 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Starts:
+    """What runs start and learn from: other runs by name, models, and sets or paths of recorded episodes."""
+
+    runs: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Plan:
     """All jobs of a suite.
 
@@ -66,6 +75,21 @@ class Plan:
     jobs: tuple[Job | SetJob, ...]
     cells: Mapping[str, Mapping[int, str]]
     sets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def starts(self) -> Starts:
+        """What the trained runs start and learn from, in the order of the jobs."""
+        trained = [job for job in self.jobs if isinstance(job, Job) and not job.agent]
+        needed = {key for job in trained for key in job.needs}
+        made = {str(job.folder) for job in trained}
+        sets = {str(job.place): job.name for job in self.jobs if isinstance(job, SetJob)}
+        models = dict.fromkeys(job.recipe.model.path for job in trained)
+        data = dict.fromkeys(sets.get(path, path) for job in trained for path in job.recipe.training.data)
+        return Starts(
+            tuple(dict.fromkeys(job.name for job in trained if job.key in needed)),
+            tuple(path for path in models if path and path not in made),
+            tuple(data),
+        )
 
 
 def plan(
@@ -93,7 +117,8 @@ def plan(
         for name in suite.cells
         if not only or name in only
     }
-    return Plan(tuple(planner.jobs.values()), cells, {name: job.key for name, job in planner.sets.items()})
+    made = planner.needed_by({key for keys in cells.values() for key in keys.values()})
+    return Plan(tuple(made.values()), cells, {name: job.key for name, job in planner.sets.items()})
 
 
 def by_entry(
@@ -133,12 +158,13 @@ class _Planner:
         self.suite, self.out, self.profile, self.overrides = suite, out, profile, overrides
         self.jobs: dict[str, Job | SetJob] = {}
         self.sets: dict[str, SetJob] = {}
-        self.keys: dict[tuple[str, int | None], str] = {}
+        self.keys: dict[tuple[str, int], str] = {}
         self.stack: list[str] = []  # entries being planned; each needs the next
 
     def key(self, name: str, seed: int) -> str:
         """The key of an entry's run, which is planned on first access."""
-        entry = name, None if name in self.suite.stages else seed
+        seed = 0 if self.suite.entries[name].shared else seed
+        entry = name, seed
         if entry in self.keys:
             return self.keys[entry]
         if name in self.stack:
@@ -158,25 +184,42 @@ class _Planner:
 
     def _plan(self, name: str, seed: int) -> str:
         """Plan an entry's run; returns its key."""
-        entry, once = self.suite.entries[name], name in self.suite.stages
+        entry, is_stage = self.suite.entries[name], name in self.suite.stages
         if self.profile in entry.instead:
             return MODEL + entry.instead[self.profile]
         settings = self.suite.settings(name, self.profile)
         needs = {reference: self.key(reference, seed) for reference in references(settings)}
-        draft = self._recipe(name, entry, settings, needs, None if once else seed)
+        draft = self._recipe(name, entry, settings, needs, seed)
         data = {reference: self._set(reference, draft) for reference in named_in(draft.training.data)}
         symbolic = _with_data(draft, {reference: job.key for reference, job in data.items()})
         key = digest(Record({"recipe": symbolic.fingerprint, "agent": without_transport(entry.agent)}), 16)
         if key not in self.jobs:
             folders = {reference: self._place(needed) for reference, needed in needs.items()}
-            recipe = self._recipe(name, entry, settings, folders, None if once else seed)
+            recipe = self._recipe(name, entry, settings, folders, seed)
             recipe = _with_data(recipe, {reference: str(job.place) for reference, job in data.items()})
-            folder = self.out / (name if once else f"{name}-{seed}")
-            ranks = () if once or entry.agent else self._ranks(draft)
-            keys = (*needs.values(), *(job.key for job in data.values()), *(rank.key for rank in ranks))
+            folder = self._folder(name, seed)
+            ranks = () if is_stage or entry.agent else self._ranks(draft)
+            written = str(draft.resolve())  # an override may have replaced a reference
+            starts = (key for key in needs.values() if key in written)
+            keys = (*starts, *(job.key for job in data.values()), *(rank.key for rank in ranks))
             needed = tuple(dict.fromkeys(key for key in keys if key in self.jobs))
             self.jobs[key] = Job(name, recipe.training.seed, key, folder, recipe, entry.agent, needed, ranks)
         return key
+
+    def _folder(self, name: str, seed: int) -> Path:
+        """The folder of an entry's run: the name of a stage, and from seed 1 on NAME-SEED, as of cells."""
+        folder = self.out / (f"{name}-{seed}" if seed or name in self.suite.cells else name)
+        for job in self.jobs.values():
+            if job.folder == folder:
+                raise BadSetting(f"seed {seed}: the folder {folder} is that of {job.name} too; rename one")
+        return folder
+
+    def needed_by(self, keys: set[str]) -> dict[str, Job | SetJob]:
+        """The jobs of these keys and all that they need; each comes after what it needs."""
+        needed = set(keys)
+        for job in reversed(self.jobs.values()):
+            needed |= set(job.needs) if job.key in needed else set()
+        return {key: job for key, job in self.jobs.items() if key in needed}
 
     def _set(self, name: str, recipe: Recipe) -> SetJob:
         """The job of a set on the recipe's task, which is planned on first access."""
@@ -208,18 +251,24 @@ class _Planner:
         entry: Entry,
         settings: Mapping[str, Node],
         folders: Mapping[str, str],
-        seed: int | None,
+        seed: int,
     ) -> Recipe:
-        """The recipe of an entry, with references replaced by `folders`."""
+        """The recipe of an entry, with references replaced by `folders`.
+
+        The seed of a cell is `seed`; that of a stage is the recipe's own plus `seed`.
+        """
         own = {path: _with_folder(node.of(SUITE), folders) for path, node in settings.items()}
         overrides: list[str | Override] = [*of_file(own, self.suite.file), *self.overrides.get(name, ())]
-        overrides += [] if seed is None else [f"training.seed={seed}"]
+        overrides += [f"training.seed={seed}"] if name in self.suite.cells else []
         file = self.suite.file.parent / entry.recipe
         beside = entry.recipe.endswith((".yaml", ".yml")) and file.is_file()
         source: str | Path = file if beside else entry.recipe
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
         known = self.profile == SMOKE or self.profile in recipes.profiles(source)
-        return recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
+        recipe = recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
+        if name in self.suite.cells:
+            return recipe
+        return replace(recipe, training=replace(recipe.training, seed=recipe.training.seed + seed))
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix(MODEL)

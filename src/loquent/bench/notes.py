@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.verdicts import BOTH, SEEDS
@@ -11,12 +11,33 @@ from loquent.files import final_evaluation
 from loquent.statistics.intervals import FEWEST, LEVEL
 
 
-def start_caution(results: Results) -> str:
-    """A caution that all seeds start from the same stages; empty if no shown cell starts from a stage."""
-    stages = " and one ".join(results.suite.stages_in_use(results.profile))
-    if not stages:
-        return ""
-    return f"All seeds start from one {stages}: the intervals leave out what another start would change."
+def start_note(results: Results) -> str:
+    """What the runs start and learn from, and whether it varies with the seed; empty if from nothing."""
+    stages, runs = results.suite.stages, results.starts.runs
+    alike = [name for name in runs if results.seeds == 1 or (name in stages and stages[name].shared)]
+    varying = [name for name in runs if name not in alike]
+    same = [f"one {name}" for name in alike] + [f"the given {name}" for name in results.starts.models]
+    texts = []
+    if varying:
+        texts.append(
+            f"Seed k of a run starts from seed k of {_listed(varying)}: intervals over seeds hold what "
+            "another start changes."
+        )
+    if same:
+        texts.append(
+            f"All seeds start from {_listed(same)}: the intervals leave out what another start would change."
+        )
+    if results.starts.data:
+        texts.append(
+            f"All seeds learn from the same recorded episodes ({_listed(results.starts.data)}): the "
+            "intervals leave out what another recording would change."
+        )
+    return " ".join(texts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 WRONG_MORE_OFTEN = 6, 14

@@ -223,7 +223,7 @@ def _preamble(results: Results) -> list[str]:
         f"{texts.METHOD}{notes.error_note(results)}",
         f"{texts.VARIES} {notes.both_note(results)}",
     ]
-    lines += filter(None, (notes.start_caution(results), results.about))
+    lines += filter(None, (notes.start_note(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
 
 

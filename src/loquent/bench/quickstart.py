@@ -1,7 +1,8 @@
 """The quickstart: the first comparison of the paper (arXiv:2210.01241, table 5), small enough for a laptop.
 
-A language model is trained on reviews, unless a model is named. Then zero-shot, supervised, PPO, NLPO and PPO
-without KL penalty start from this model and are compared on the same held-out prompts. The runs are those of
+A language model is trained on reviews, for each seed anew, unless a model is named. Then zero-shot,
+supervised, PPO, NLPO and PPO without KL penalty start from the model of their seed and are compared on the
+same held-out prompts. The runs are those of
 `suites/quickstart.yaml`. This module adds a short table, and a 5-gram model as a baseline.
 """
 
@@ -9,11 +10,10 @@ from __future__ import annotations
 
 import json
 import math
-import resource
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from loquent.bench import crew, jobs, runner
@@ -30,6 +30,11 @@ from loquent.training.recipes import Recipe
 from loquent.training.start import load_language, make_task
 
 BASE = "base"
+RECORDED = Path(__file__).with_name("quickstart_spread.json")  # tools/studies/quickstart_page.py writes it
+ONE_RUN = (
+    "One run has one base model and one seed: it shows what these methods do, and not how far another base "
+    "or seed moves the numbers; `--seeds 5` does."
+)
 
 
 def quickstart(
@@ -48,7 +53,8 @@ def quickstart(
     not depend on `processes` or on the number of cores.
 
     Args:
-        seeds: the number of runs of each method; with several, the table has means and deviations.
+        seeds: the number of base models, and of runs of each method, one from each base model; with several,
+            the table has means and deviations.
         overrides: `key.path=value` for every stage, or `STAGE:key.path=value` for one of them (base, ppo,
             ...). With `model.path=...` that model is the base model, and none is trained.
         processes: the number of runs made at once; 0 for as many as cores and memory allow.
@@ -58,7 +64,7 @@ def quickstart(
         `rows` (one per method), `seconds` by stage, `evaluated` with the `episodes` (also `n`) and the `rows`
         of the task that each run was evaluated by, `decoding` by method, `processes`, `wall_seconds` (of this
         call), peak memory in GiB (at most: the sum of all processes' peaks), and the perplexities of the
-        5-gram model and of the base model.
+        5-gram model and of the base models (their mean), and the number of `bases` that were trained.
 
     Raises:
         BadCheckpoint: `out` holds something else, or a run of other settings.
@@ -93,11 +99,13 @@ def quickstart(
     ]
     rows = tables.over_seeds(tested, "method") if seeds > 1 else tested[0]
     start = time.perf_counter()
-    perplexities = _perplexities(base, base.model.path or str(folder / BASE))
+    bases = [str(job.folder) for job in plan.jobs if job.name == BASE]
+    per_word = perplexities(base, bases or [base.model.path])
     seconds["5-gram"] = round(time.perf_counter() - start, 1)
     table = {
         "rows": rows,
         "seeds": seeds,
+        "bases": len(bases),
         "n": base.training.final_episodes,
         "evaluated": {"episodes": base.training.final_episodes, "rows": _rows(outcomes)},
         "decoding": {
@@ -107,17 +115,20 @@ def quickstart(
         "seconds": seconds,
         "wall_seconds": round(time.perf_counter() - begin, 1),
         "processes": workers,
-        "peak_gib": _peak(min(workers, len(plan.jobs))),
-        **perplexities,
+        "peak_gib": crew.peak(min(workers, len(plan.jobs))),
+        **per_word,
     }
+    if seeds == 1:
+        own = bool(overrides) or profile is not None
+        table["one_run"] = one_run({} if own else json.loads(RECORDED.read_text()))
     directions = {name: column.higher for name, column in suite.columns.items()}
     _save(folder, table, directions)
     say("\n" + tables.of_numbers(rows, directions).markdown())
     say(f"\n{_evaluated(table)}")
     say(
         "\nperplexity per word on the test texts: "
-        f"5-gram {perplexities['five_gram_per_word']:.2f}, "
-        f"language model {perplexities['model_per_word']:.2f}"
+        f"5-gram {per_word['five_gram_per_word']:.2f}, "
+        f"language model {per_word['model_per_word']:.2f}"
     )
     say(
         f"{table['wall_seconds']:.0f} seconds, {sum(seconds.values()):.0f} of all runs; "
@@ -137,12 +148,28 @@ def _seconds(plan: Plan, outcomes: Mapping[str, Outcome]) -> dict[str, float]:
     return seconds
 
 
+def one_run(recorded: Mapping[str, Any]) -> str:
+    """What one run shows, with the deviations of recorded pairs of base model and seed if there are any.
+
+    Args:
+        recorded: the number of `pairs`, and the `deviations` of sentiment by method; or nothing.
+    """
+    if not recorded.get("deviations"):
+        return ONE_RUN
+    deviations = ", ".join(f"{value:.3f} ({method})" for method, value in recorded["deviations"].items())
+    return (
+        f"{ONE_RUN} Over {recorded['pairs']} recorded pairs of base and seed, the standard deviation of "
+        f"sentiment was {deviations}; on another processor or at another commit it may be larger."
+    )
+
+
 def _evaluated(table: Mapping[str, Any]) -> str:
-    """The sizes and the decoding of the evaluations, as sentences."""
-    spread = "; ± is the standard deviation over seeds" if table["seeds"] > 1 else ""
+    """The sizes and the decoding of the evaluations, and what the numbers show, as sentences."""
+    starts = "each from its own base model" if table["bases"] else "all from the given model"
+    spread = f"; ± is the standard deviation over seeds, {starts}" if table["seeds"] > 1 else ""
     size = final_evaluation.size({"n": table["n"], **table["evaluated"]})
     decoding = final_evaluation.decoding_note(table["decoding"].items())
-    return f"Each run was evaluated by {size}{spread}. {decoding}"
+    return f"Each run was evaluated by {size}{spread}. {decoding} {table.get('one_run', '')}".rstrip()
 
 
 def _rows(outcomes: Mapping[str, Outcome]) -> int:
@@ -155,28 +182,25 @@ def _row(suite: Suite, method: str, evaluation: Mapping[str, Any]) -> dict[str, 
     return {"method": method, **{name: values.get(column.metric) for name, column in suite.columns.items()}}
 
 
-def _perplexities(base: Recipe, folder: str) -> dict[str, float]:
-    """Perplexity per word of the test texts under a 5-gram model of the training texts and the base model."""
+def perplexities(base: Recipe, folders: Sequence[str]) -> dict[str, float]:
+    """Perplexity per word of the test texts: of a 5-gram model of the training texts, and of base models.
+
+    That of the base models is their mean.
+    """
     from loquent import pretrained
 
     task = make_task(base)
     train_texts = [row["prompt"] + row["references"][0] for row in task.rows("train")]
     test_rows = list(task.rows("test"))[: base.training.final_episodes]
     test_texts = [row["prompt"] + row["references"][0] for row in test_rows]
-    language = load_language(folder, base.model.device, base.model.dtype)
     words = sum(len(text.split()) for text in test_texts)
-    total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
+    models = []
+    for folder in folders:
+        language = load_language(folder, base.model.device, base.model.dtype)
+        total = sum(loss for loss, _ in pretrained.nll(language, [""] * len(test_texts), test_texts))
+        models.append(math.exp(total / words))
     ngram = NGram(5).fit(train_texts)
-    return {"five_gram_per_word": ngram.perplexity(test_texts), "model_per_word": math.exp(total / words)}
-
-
-def _peak(workers: int) -> float:
-    """The largest resident memory of this process and of its workers in GiB, each taken as the largest."""
-    units_per_gib = 1 << 30 if sys.platform == "darwin" else 1 << 20  # bytes on macOS, else KiB
-    own, largest = (
-        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return round((own + (workers * largest if workers > 1 else 0)) / units_per_gib, 2)
+    return {"five_gram_per_word": ngram.perplexity(test_texts), "model_per_word": fmean(models)}
 
 
 def _save(folder: Path, table: dict[str, Any], directions: Mapping[str, bool | None]) -> None:

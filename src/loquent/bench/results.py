@@ -12,7 +12,7 @@ from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.stopping import Stopped
 from loquent.bench.evidence.verdicts import Verdict
-from loquent.bench.jobs import Job, Plan
+from loquent.bench.jobs import Job, Plan, Starts
 from loquent.bench.schema import paper_tables
 from loquent.bench.schema.suite_schema import Drawing, Suite
 from loquent.core.log_keys import value as measured
@@ -49,6 +49,8 @@ class Results:
 
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
     """Where early stopping ended runs, by the run's folder."""
+
+    starts: Starts = Starts()
 
     @property
     def across(self) -> Across | None:
@@ -95,6 +97,7 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         _notes(suite, outcomes, len(plan.jobs)),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
         curves=drawn,
+        starts=plan.starts,
         ends={
             drawing.title: _ends(drawing, drawn[drawing.title], plan, outcomes) for drawing in suite.figures
         },

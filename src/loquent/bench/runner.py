@@ -78,6 +78,7 @@ def bench(
             "processes": workers,
             "threads": sorted({outcome.threads for outcome in outcomes.values() if outcome.threads}),
             "wall_seconds": round(time.perf_counter() - start, 1),
+            "peak_gib": crew.peak(min(workers, len(plan.jobs))),
             "python": platform.python_version(),
             "cpu": platform.machine(),
         }

@@ -109,7 +109,10 @@ def evaluated_on(runs: Sequence[Run]) -> str:
     decoding = final_evaluation.decoding_note(
         (run.folder.name, final_evaluation.decoding(run.evaluation)) for run in runs
     )
-    spread = "± is the standard deviation over seeds"
+    starts = " and ".join(sorted({run.recipe.model.path for run in runs} - {""}))
+    spread = "± is the standard deviation over seeds" + (
+        f"; all seeds start from {starts}, and ± leaves out what another start would change" if starts else ""
+    )
     return f"Each run was evaluated by {' or '.join(sizes)}; {spread}. {decoding}{differ}"
 
 

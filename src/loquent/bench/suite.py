@@ -1,8 +1,10 @@
 """A suite as a value: YAML files, filled into frozen dataclasses; `suites/*.yaml` are built in.
 
-A stage is a run that is made once and that other runs start from. A cell is a row of a table, with one run
-per seed. A setting with the value `<name>` is the folder of the stage or cell of that name. In
-`training.data` it is the set of recorded episodes of that name (`data`).
+A stage is a run that other runs start from. A cell is a row of a table. Both have one run per seed, and a
+run starts from the runs of its own seed, so that seeds vary all that a run from the beginning varies; a stage
+that is `shared` has one run for all seeds. A setting with the value `<name>` is the folder of the stage or
+cell of that name. In `training.data` it is the set of recorded episodes of that name (`data`), which is the
+same for all seeds.
 """
 
 from __future__ import annotations
@@ -92,6 +94,9 @@ def _check(suite: Suite, nodes: Mapping[str, Node]) -> None:
         for name, entry in getattr(suite, section).items():
             shared = suite.set if section == "cells" else {}
             _check_entry(suite, name, entry, shared, _place(nodes, section, name))
+            if entry.shared and section == "cells":
+                what = f"{_place(nodes, section, name)}: shared: {name!r} is a cell"
+                raise BadSetting(f"{what}, which has a run for every seed; only stages can be shared")
     for section, cells in (("tables", "cells"), ("figures", "cells"), ("orderings", "rising")):
         for number, item in enumerate(getattr(suite, section)):
             place = nodes[section].value[number].place

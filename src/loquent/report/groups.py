@@ -1,4 +1,7 @@
-"""Runs in groups that differ only in the seed, and their curves as means over the seeds."""
+"""Runs in groups that differ only in the seed, theirs and that of the runs that they start from.
+
+Their curves are means over the seeds.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def read(paths: Sequence[str | Path]) -> list[Group]:
         run.refuse_other_versions()
     by_recipe: dict[str, list[list[ReportedRun]]] = {}
     for run in {run.folder.resolve(): run for run in runs}.values():
-        _join(run, by_recipe.setdefault(_identity(run.config), []))
+        _join(run, by_recipe.setdefault(_identity(run), []))
     groups = [group for same_recipe in by_recipe.values() for group in same_recipe]
     return [Group(label, tuple(group)) for label, group in zip(_labels(groups), groups, strict=True)]
 
@@ -180,11 +183,24 @@ def _runs(path: Path) -> list[ReportedRun]:
     return [ReportedRun(folder) for folder in folders]
 
 
-def _identity(config: Mapping[str, Any]) -> str:
-    """A digest of a recipe without its name and seed."""
-    rest = {name: value for name, value in config.items() if name != "name"}
-    training = {name: value for name, value in config["training"].items() if name != "seed"}
-    return digest(freeze({**rest, "training": training}), 16)
+def _identity(run: ReportedRun) -> str:
+    """A digest of a run's recipe and of those of the runs that it starts from, without names and seeds."""
+    parts, seen, before = [], set[Path](), run
+    while before.folder.resolve() not in seen:
+        seen.add(before.folder.resolve())
+        rest = _without(before.config, "name")
+        parts.append(rest | {"training": _without(rest["training"], "seed")})
+        if before.start is None:
+            break
+        inside = Path(rest["model"]["path"]).parts[-3:]  # perhaps of one of its checkpoints
+        inside = inside[inside.index(names.CHECKPOINTS) :] if names.CHECKPOINTS in inside else ()
+        parts[-1] |= {"model": {**rest["model"], "path": inside}}
+        before = before.start
+    return digest(freeze(parts), 16)
+
+
+def _without(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key != name}
 
 
 def _labels(groups: Sequence[Sequence[ReportedRun]]) -> list[str]:

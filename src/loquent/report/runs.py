@@ -230,16 +230,25 @@ class ReportedRun:
         return int(self.config["training"]["seed"])
 
     @cached_property
+    def start(self) -> ReportedRun | None:
+        """The run that this one starts from, where its settings say or beside it; None if unreadable."""
+        path = (self.config.get("model") or {}).get("path")
+        for place in (Path(path), self.folder.parent / Path(path).name) if isinstance(path, str) else ():
+            with contextlib.suppress(LoquentError, OSError):
+                folder = RunFolder.around(place) if path else None
+                if folder is not None and folder.path.resolve() != self.folder.resolve():
+                    before = ReportedRun(folder.path)
+                    before.refuse_other_versions()
+                    return before
+        return None
+
+    @cached_property
     def diagnosis(self) -> Diagnosis:
         """What the rules of `diagnosis` say of the run, and of the run that it starts from."""
         start = None
         with contextlib.suppress(LoquentError, OSError):
-            path = (self.config.get("model") or {}).get("path")
-            folder = RunFolder.around(Path(path)) if isinstance(path, str) and path else None
-            if folder is not None and folder.path.resolve() != self.folder.resolve():
-                before = ReportedRun(folder.path)
-                before.refuse_other_versions()
-                start = diagnose(str(folder.path), before.log)
+            if self.start is not None:
+                start = diagnose(str(self.start.folder), self.start.log)
         return diagnose(str(self.folder), self.log, start)
 
     @property

@@ -394,16 +394,16 @@ def test_a_suite_is_estimated_without_weights(tmp_path, capsys):
     printed = capsys.readouterr().out
     found = json.loads(printed.splitlines()[-1])
     assert [(each["name"], each["runs"], each["why"]) for each in found["costs"]] == [
-        ("base", 1, ""), ("ppo", 2, "")
+        ("base", 2, ""), ("ppo", 2, "")
     ]  # fmt: skip
     assert found["total"]["seconds"] == pytest.approx(sum(each["seconds"] for each in found["costs"]))
     assert found["total"]["peak"] == max(each["peak"] for each in found["costs"])
-    assert "the whole suite: 3 runs" in printed
+    assert "the whole suite: 4 runs" in printed
     assert not (tmp_path / "out").exists()
 
 
 def write_suite(folder):
-    """Two runs of PPO that start from one base model, which nobody has made."""
+    """Two runs of PPO, each from the base model of its seed, which nobody has made."""
     file = folder / "pair.yaml"
     file.write_text(
         """

@@ -39,6 +39,9 @@ class Entry:
         EMPTY, "by profile: the name or folder of a model that replaces this entry; nothing is run"
     )
     published: str = setting("", "the published row that it repeats, as table/row of the suite's paper")
+    shared: bool = setting(
+        False, "of a stage: all seeds start from its run with seed 0; the tables name it, as it does not vary"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,15 +195,6 @@ class Suite(Document):
             **entry.set,
             **inside(entry.at, profile),
         }
-
-    def stages_in_use(self, profile: str) -> list[str]:
-        """The stages that cells of this suite start from, and the stages of these, in the suite's order."""
-        found, left = set[str](), list(self.cells)
-        while left:
-            new = set(references(self.settings(left.pop(), profile))) - found
-            found |= new
-            left += new
-        return [name for name in self.stages if name in found]
 
     @property
     def task_tables(self) -> tuple[Table, ...]:

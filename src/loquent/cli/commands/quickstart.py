@@ -16,7 +16,10 @@ class Options(Overriding):
     examples = ("loquent quickstart --out runs/quickstart",)
     out: str = option(REQUIRED, "DIR", "the folder for the runs and the table")
     seeds: int = option(
-        1, "N", "runs of each method; from 2 on, means and standard deviations are printed", low=1
+        1,
+        "N",
+        "base models, and runs of each method, one from each; from 2 on, means and deviations are printed",
+        low=1,
     )
     processes: int | None = option(
         None,
