@@ -18,7 +18,7 @@ LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 5_182,
-    "bench": 6_647,
+    "bench": 6_666,
     "cli": 3_589,
     "core": 4_030,
     "corpora": 1_552,
@@ -32,7 +32,7 @@ LIMITS = {
     "rewards": 1_496,
     "statistics": 1_091,
     "tasks": 12_869,
-    "tools": 2_933,
+    "tools": 3_281,
     "training": 4_975,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

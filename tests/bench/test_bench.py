@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import warnings
 from html.parser import HTMLParser
@@ -56,6 +57,7 @@ def test_a_suite_runs_and_goes_on(suite, monkeypatch):
 def _tables(out, found):
     whole = json.loads((out / "table.json").read_text())
     assert (whole["suite"], whole["version"], whole["profile"], whole["seeds"]) == ("small", 3, "smoke", 2)
+    _names_its_origin(whole)
     cell = whole["cells"]["zero"]
     assert cell["intervals"]["words"]["mean"] == pytest.approx(sum(cell["values"]["words"].values()) / 2)
     assert cell["published"]["figures"]["sentiment"] == {
@@ -90,6 +92,15 @@ def _tables(out, found):
     assert seen.outside == []
     assert "PPO | &lt;b&gt;" in page
     assert "<b>" not in page
+
+
+def _names_its_origin(whole):
+    """The table can be a record of results as it is: it has its command, commit, date and seconds."""
+    start, suite, *rest = re.split(r" bench (\S+) ", whole["command"])
+    assert (start, Path(suite).name, rest) == ("loquent", "small.yaml", ["--profile smoke --seeds 2"])
+    assert whole["commit"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", whole["date"])
+    assert whole["seconds"] > 0
 
 
 class _Page(HTMLParser):

@@ -100,6 +100,13 @@ def test_only_shows_no_claim_and_no_note_on_tasks_that_are_left_out():
     assert "0 of 0" not in pages.markdown(part)
 
 
+def test_a_published_mean_of_an_unknown_number_of_runs_says_so():
+    shown = collected(suites.load("grue"), ["commongen-ppo"])
+    [line] = [line for line in pages.markdown(shown).splitlines() if "0.220 ± 0.006" in line]
+    assert line.split("|")[-3].strip() == "not stated"
+    assert exports.as_json(shown)["cells"]["commongen-ppo"]["published"]["n"] is None
+
+
 def test_curves_of_shares_end_at_1_in_files_too(small):
     drawing = Drawing(title="f", cells=("ppo",), key="rollout/success")
     plan = SimpleNamespace(cells={"ppo": {0: "run"}})

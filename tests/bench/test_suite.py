@@ -236,6 +236,12 @@ def test_a_paper_file_with_a_short_row_is_refused(tmp_path):
             paper_tables.read(page)
 
 
+def test_a_table_whose_paper_names_no_number_of_runs_has_none():
+    """Tables 12 to 33 of the paper of GRUE print means, some with deviations, and no number of runs."""
+    assert {table.seeds for table in paper_tables.load("grue").tables.values()} == {None}
+    assert {table.seeds for table in paper_tables.load("rl4lms").tables.values()} == {5}
+
+
 @pytest.mark.data
 def test_nlpgym_s_table_stands_in_the_paper(beside):
     """Its rows are there as one line of six figures for each agent and embedding.

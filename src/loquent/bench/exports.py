@@ -113,6 +113,7 @@ def as_json(results: Results) -> dict[str, Any]:
     """All results, as values that JSON can hold."""
     suite = results.suite
     return {
+        **results.origin,
         **{"suite": suite.name, "version": suite.version, "title": suite.title, "profile": results.profile},
         **{"about": results.about, "loquent": __version__, "seeds": results.seeds},
         **{"machine": dict(results.machine), "seconds": results.seconds},
@@ -121,16 +122,7 @@ def as_json(results: Results) -> dict[str, Any]:
         "across_tasks": _across(results.across),
         "data": {name: dict(figures) for name, figures in results.sets.items()},
         "cells": {name: _cell(row) for name, row in results.rows.items()},
-        "verdicts": [
-            {
-                **_picked(verdict.ordering, "claim", "column", "place", "quote"),
-                "verdict": verdict.verdict,
-                "steps": [_step(step) for step in verdict.steps],
-                "ends": _step(verdict.ends) if verdict.ends else None,
-                **_decision(verdict),
-            }
-            for verdict in results.verdicts
-        ],
+        "verdicts": [verdict_as_json(verdict) for verdict in results.verdicts],
         "tallies": [
             {
                 **_picked(found.tally, "claim", "column", "place", "quote"),
@@ -150,6 +142,17 @@ def as_json(results: Results) -> dict[str, Any]:
         "failures": dict(results.failures),
         "notes": list(results.notes),
         "cautions": [caution for caution in (start_caution(results), number_caution(results)) if caution],
+    }
+
+
+def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+    """A claim with its verdict, its comparisons and what the verdict rests on."""
+    return {
+        **_picked(verdict.ordering, "claim", "column", "place", "quote"),
+        "verdict": verdict.verdict,
+        "steps": [_step(step) for step in verdict.steps],
+        "ends": _step(verdict.ends) if verdict.ends else None,
+        **_decision(verdict),
     }
 
 

@@ -289,7 +289,7 @@ def _theirs(results: Results, rows: list[Row]) -> Table:
         [
             row.label,
             *(row.paper[name].text if name in row.paper else "–" for name in names),
-            str(row.paper_seeds),
+            "not stated" if row.paper_seeds is None else str(row.paper_seeds),
             row.source.rpartition("; ")[2],
         ]
         for row in rows

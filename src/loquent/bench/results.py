@@ -36,6 +36,9 @@ class Results:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     machine: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, str] = field(default_factory=dict)
+    """The command, its commit and its date, as records of results have them."""
+
     curves: Mapping[str, Mapping[str, tuple[Point, ...]]] = field(default_factory=dict)
     """Means over seeds, by figure and cell."""
     ends: Mapping[str, Range] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from loquent.bench.schema.suite_schema import Suite
 from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint
 from loquent.files import atomic
+from loquent.files.machine.version import __version__
 from loquent.files.run_folder import RunFolder
 
 
@@ -69,6 +71,7 @@ def bench(
     count = seeds or size.seeds
     workers = crew.cores(size.processes if processes is None else processes)
     start = time.perf_counter()
+    origin = _origin(suite, name, count, overrides, only)
 
     def write_results(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
         machine = {
@@ -78,7 +81,8 @@ def bench(
             "python": platform.python_version(),
             "cpu": platform.machine(),
         }
-        collected = dataclasses.replace(results.collect(shown, name, count, plan, outcomes), machine=machine)
+        collected = results.collect(shown, name, count, plan, outcomes)
+        collected = dataclasses.replace(collected, machine=machine, origin=origin)
         write(Path(out), collected)
         return collected
 
@@ -94,6 +98,21 @@ def bench(
         after_run=write_results,
     )
     return write_results(plan, outcomes)
+
+
+def _origin(
+    suite: str | Path | Suite, profile: str, seeds: int, overrides: Sequence[str], only: Sequence[str]
+) -> dict[str, str]:
+    """The command that repeats the tables, the commit it runs at (or the version) and the date."""
+    from loquent.files.machine.identity import source_state
+
+    name = suite.name if isinstance(suite, Suite) else str(suite)
+    chosen = ["--only", ",".join(only)] if only else []
+    words = ["loquent", "bench", name, "--profile", profile, "--seeds", str(seeds), *chosen, *overrides]
+    commit = f"version {__version__}"
+    if source := source_state():
+        commit = source["commit"][:8] + " with changes" * source["changed"]
+    return {"command": shlex.join(words), "commit": commit, "date": time.strftime("%Y-%m-%d", time.gmtime())}
 
 
 def runs(

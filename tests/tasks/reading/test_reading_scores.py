@@ -1,5 +1,8 @@
 """Sufficiency, F1 and the measures of a corpus: I-10 to I-12 of the specification of iMRC."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -221,3 +224,20 @@ def test_a_perfect_pointer_is_always_right_on_real_data(beside, source, path):
     every = [row for split in ("train", "validation", "test") for row in world.rows(split)]
     assert len(every) > 500
     assert {pointed(world, row) for row in every} == {(1.0, 1.0)}
+
+
+def test_the_discounted_shares_of_the_page_are_those_of_its_records():
+    """docs/reading.md: the share times 0.98 to the power of the commands, QA-DQN beside the scripts."""
+    file = Path(__file__).resolve().parents[3] / "docs" / "results" / "reading.jsonl"
+    records = [json.loads(line)["rows"] for line in file.read_text().splitlines()]
+    network = records[13]["qa_dqn"] | records[12]["qa_dqn"]
+    searches, script = (records[1][f"reading/{name}"] for name in ("words_in_order, 6", "script"))
+    found = {
+        mode: [
+            round(row[mode]["sufficient"] * 0.98 ** row[mode]["commands"], 3)
+            for row in (network, searches, script)
+        ]
+        for mode in ("easy", "hard")
+    }
+    assert found == {"easy": [0.792, 0.802, 0.808], "hard": [0.804, 0.802, 0.822]}
+    assert found["hard"][0] - found["hard"][1] == pytest.approx(0.002)

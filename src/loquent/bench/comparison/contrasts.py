@@ -130,7 +130,7 @@ def _row(label: str, found: Evaluation, task: Task, weights: Record) -> Row:
         intervals={},
         paper={},
         source="",
-        paper_seeds=0,
+        paper_seeds=None,
         failures={},
         seconds=0.0,
         errors={key: {0: error} for key, error in errors.items()},

@@ -44,7 +44,7 @@ class Row:
     intervals: Mapping[str, Interval]
     paper: Mapping[str, Figure]
     source: str
-    paper_seeds: int
+    paper_seeds: int | None  # none: the paper does not say
     failures: Mapping[int, str]
     seconds: float
     folders: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def row(
         },
         paper={column: figure for column, figure in paper.items() if column in suite.columns},
         source=f"{table.title}; {table.place}; row {entry.published.partition('/')[2]}" if table else "",
-        paper_seeds=table.seeds if table else 0,
+        paper_seeds=table.seeds if table else None,
         failures={seed: run.failure for seed, run in runs.items() if run.failure},
         seconds=round(sum(run.seconds for run in runs.values()), 1),
         folders=tuple(folders[key] for key in keys.values() if key in folders),

@@ -35,7 +35,9 @@ class PaperTable:
     title: str = setting(why="the table's number and subject")
     place: str = setting(why="the place of the table in the paper")
     quote: str = setting(why="a sentence of the paper that says what the numbers are")
-    seeds: int = setting(why="the number of runs behind the mean of a row", low=1)
+    seeds: int | None = setting(
+        None, "the number of runs behind the mean of a row; none: the paper does not say", low=1
+    )
     columns: tuple[str, ...] = setting(why="the names of the columns, as suites name theirs")
     rows: Record = setting(why="figures by row, in the order of the columns")
 
