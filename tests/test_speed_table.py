@@ -18,7 +18,9 @@ def test_figures_older_than_the_files_that_they_measure_are_marked():
     if not table.has_history():
         pytest.skip("no checkout with its complete history, so the age of figures is not known")
     text = table.TABLES.read_text(encoding="utf-8")
-    marked, new = (set(re.search(table.OLDER, tables)[0].split()) for tables in (text, table.marked(text)))
+    marked, new = (
+        set(re.findall(r"[\w-]+", table.OLDER.search(tables)[0])) for tables in (text, table.marked(text))
+    )
     assert new <= marked, "measure again, or run `python perf/table.py`, which marks the figures"
 
 

@@ -18,7 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 SOURCE = re.compile(r"([\w-]+\.jsonl) (\d+|\*)(?: (.+))?")
 NUMBER = re.compile(r"(?<![\w.,])[-+]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:e-?\d+)?(?!\w)")
-OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+OPERATORS = {
+    "**": operator.pow,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 Ranges = dict[str, tuple[float, float]]
 
 
@@ -137,15 +143,18 @@ def number(text: str) -> float:
 
 
 def calculated(base: Any, text: str) -> Any:
-    """The value of a path below a node, or of paths and numbers with + - * / between spaces, from the left.
+    """The value of a path below a node, or a calculation of paths and numbers from the left, with signs between spaces.
 
     `-PATH` has the other sign, `PATH #2` is the second number in the text at the path.
 
     Raises:
         Problem: a path does not exist, a term of a calculation is no number, or it divides by 0.
     """
-    first, *rest = re.split(r" ([-+*/]) ", text.strip())
-    total = -_numeric(base, first[1:]) if first.startswith("-") else _value(base, first)
+    first, *rest = re.split(r" (\*\*|[-+*/]) ", text.strip())
+    if first.startswith("-"):
+        total = -_numeric(base, first[1:])
+    else:
+        total = _numeric(base, first) if rest else _value(base, first)
     for sign, term in zip(rest[::2], rest[1::2], strict=True):
         try:
             total = OPERATORS[sign](_number(total, first), _numeric(base, term))

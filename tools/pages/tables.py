@@ -95,7 +95,7 @@ def made(page: str, name: str) -> str:
 
 
 def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.strip() for cell in cells)} |\n"
+    return "|" + "".join(f" {cell.strip()} |".replace("  |", " |") for cell in cells) + "\n"
 
 
 def _is_figure(table: Table, title: str) -> bool:
