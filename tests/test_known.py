@@ -7,13 +7,11 @@ from tools.known import of_studies, of_suites, page, records
 from tools.known.records import Record
 
 CLAIM, CELLS = "PPO increases sentiment", ("zero-shot", "ppo")
-BOTH = {"low": 0.1, "high": 0.3}
 
 
-def step(low, high, *, n=3, both=None, error=None):
+def step(low, high, *, n=3, over="seeds"):
     own = {"mean": 0.2, "n": n, "error": 0.05}
-    rows = {"rows": [300, 300], "over_seeds_and_rows": both}
-    return {"low": low, "high": high, "difference": own, "error": error, **rows}
+    return {"low": low, "high": high, "difference": own, "rows": [300, 300], "over": over}
 
 
 def verdict(found="holds", cells=CELLS, **of_step):
@@ -21,7 +19,7 @@ def verdict(found="holds", cells=CELLS, **of_step):
     about = {
         "p_corrected": 0.01,
         "uncorrected": "holds",
-        "on_these_rows": "holds" * (steps[0]["error"] is not None),
+        "on_these_rows": "holds" * (steps[0]["over"] == "rows"),
     }
     return {"claim": CLAIM, "column": "sentiment", "verdict": found, "steps": steps, "ends": None, **about}
 
@@ -58,10 +56,10 @@ def test_a_claim_stands_with_its_effect_seeds_costs_and_command():
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        (verdict(both=BOTH), "holds"),
-        (verdict(both={"low": -0.1, "high": 0.5}), "holds, on these rows"),
-        (verdict("undecided", both=BOTH), "undecided (uncorrected: holds)"),
-        (verdict("undecided", n=1, error=0.01), "one seed: about these runs; on these rows: holds"),
+        (verdict(over="seeds and rows"), "holds"),
+        (verdict("contradicted"), "contradicted, on these rows"),
+        (verdict("undecided", over="seeds and rows"), "undecided (uncorrected: holds)"),
+        (verdict("undecided", n=1, over="rows"), "one seed: about these runs; on these rows: holds"),
         (verdict(cells=("zero-shot", "nlpo")), "not measured"),
         (verdict() | {"claim": "another"}, "not measured"),
     ],
@@ -74,7 +72,7 @@ def test_a_verdict_says_what_it_is_about(given, text):
 
 def test_records_of_other_settings_stand_apart_and_more_seeds_and_newer_ones_count():
     command = "loquent bench quickstart task.limit=9 --seeds 3 --out runs/q"
-    single = verdict("undecided", n=1, error=0.1)
+    single = verdict("undecided", n=1, over="rows")
     given = [
         record(1, verdict(n=5)),
         record(2, verdict(n=5)),
@@ -85,6 +83,8 @@ def test_records_of_other_settings_stand_apart_and_more_seeds_and_newer_ones_cou
     ]
     found = known(*given)
     assert [(one.record.line, one.settings) for one in found] == [(2, "cpu"), (4, "cpu, task.limit=9")]
+    [older] = known(given[4])
+    assert "in version 0 of the suite, which is " in older.record.made
 
 
 def test_seeds_share_what_the_record_says():
@@ -101,12 +101,15 @@ def test_a_claim_over_tasks_counts_them():
     tasks = [
         {"outcome": "win", "difference": {"mean": 0.2, "n": 3}, "rows": [300, 300], "p_corrected": 0.01},
         {"outcome": "win", "difference": {"mean": 0.1, "n": 3}, "rows": [200, 300], "p_corrected": 0.09},
-        {"outcome": "loss", "difference": {"mean": -0.1, "n": 3}, "rows": [300, 300], "p_corrected": 1.0},
+        {"outcome": "loss", "difference": {"mean": -0.1, "n": 1}, "rows": [300, 300], "p_corrected": 1.0},
         {"outcome": "not measured", "difference": None},
     ]
     given = record(1, command="loquent bench grue", tallies=[{"claim": claim, "tasks": tasks}])
     [one] = [one for one in of_suites.of_suite(suite, [given], []) if one.claim == claim]
-    assert one.verdict == "of 3 tasks 2 (1 after Holm's correction) won, 1 (0 after Holm's correction) lost"
+    assert one.verdict == (
+        "with several seeds: of 2 tasks 2 (1 after Holm's correction) won, 0 lost, on these rows; "
+        "one seed: about these runs; on these rows: of 1 task 0 won, 1 (0 after Holm's correction) lost"
+    )
     assert (one.effect, one.seeds, one.rows) == ("-0.100 to 0.200 `reward`", 3, "200 to 300")
 
 

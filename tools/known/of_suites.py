@@ -17,6 +17,8 @@ from loquent.bench.schema.suite_schema import Ordering, Suite, Tally
 from loquent.statistics.tables import NONE, number
 from tools.known.records import ON_ROWS, ONE_SEED, Known, Record, costs_text, of_entry
 
+SEEDS_AND_ROWS = "seeds and rows"  # what varies in the test of a step
+
 
 def of_suite(
     suite: Suite, all_records: Sequence[Record], entries: Sequence[Mapping[str, Any]]
@@ -26,7 +28,7 @@ def of_suite(
     Of several records with equal settings the one of the suite's version counts, then the one with the most
     seeds, then one of all cells, then the newest, which stands last.
     """
-    own = [record for record in all_records if _is_of(record, suite.name)]
+    own = [_with_version(record, suite) for record in all_records if _is_of(record, suite.name)]
     own += [_judged(suite, entry, all_records) for entry in entries if entry["suite"] == suite.name]
     found = [known for record in own for known in _answers(suite, record)]
     rows = []
@@ -45,6 +47,22 @@ def _is_of(record: Record, name: str) -> bool:
     """Whether a record is of `loquent bench NAME`."""
     is_command = re.match(rf"loquent bench {re.escape(name)}(?!\S)", str(record.content["command"]))
     return record.content.get("suite") == name or bool(is_command)
+
+
+def _version(record: Record, suite: Suite) -> int:
+    """The version of the suite that a record is of; that of today where it does not say."""
+    found: int = record.content.get("version", record.content.get("suite_version", suite.version))
+    return found
+
+
+def _with_version(record: Record, suite: Suite) -> Record:
+    """The record; one of another version of the suite says so."""
+    version = _version(record, suite)
+    if version == suite.version:
+        return record
+    return replace(
+        record, made=f"{record.made}, in version {version} of the suite, which is {suite.version} now"
+    )
 
 
 def _judged(suite: Suite, entry: Mapping[str, Any], all_records: Sequence[Record]) -> Record:
@@ -108,7 +126,7 @@ def _measures(ordering: Ordering, verdict: Mapping[str, Any]) -> bool:
 def _of_verdict(suite: Suite, verdict: Mapping[str, Any], record: Record) -> Known:
     steps, effect = verdict["steps"], verdict["ends"] or verdict["steps"][0]
     seeds = min(step["difference"]["n"] for step in steps)
-    error = effect["difference"].get("error") if effect["error"] is None else effect["error"]
+    error = effect.get("error") or effect["difference"].get("error")
     text = f"{number(effect['difference']['mean'])}" + (f" ± {number(error)}" if error else "")
     return Known(
         verdict["claim"],
@@ -133,8 +151,8 @@ def _p(verdict: Mapping[str, Any]) -> str:
 def decision(verdict: Mapping[str, Any]) -> str:
     """A verdict with what it is about.
 
-    It is about other rows too if the difference of each step has an interval over seeds and rows that does
-    not hold 0; without values by row, the verdict is about the rows that were played.
+    It is about other rows too where all steps were tested over seeds and rows; without values by row, it is
+    about the rows that were played.
     """
     steps = verdict["steps"]
     if any(step["difference"]["n"] == 1 for step in steps):
@@ -143,13 +161,12 @@ def decision(verdict: Mapping[str, Any]) -> str:
     found, alone = verdict["verdict"], verdict.get("uncorrected")
     if found == verdicts.UNDECIDED:
         return found if alone in (found, "", None) else f"{found} (uncorrected: {alone})"
-    about_rows = all(_clear(step.get("over_seeds_and_rows")) for step in steps)
-    return found if about_rows else f"{found}, {ON_ROWS}"
+    return f"{found}{_on_rows(steps)}"
 
 
-def _clear(both: Mapping[str, Any] | None) -> bool:
-    """Whether an interval over seeds and rows is there and does not hold 0."""
-    return bool(both) and both["low"] is not None and both["low"] * both["high"] > 0
+def _on_rows(steps: Sequence[Mapping[str, Any]]) -> str:
+    """What a decision of comparisons over several seeds is about; nothing if it is about other rows too."""
+    return "" if all(step.get("over") == SEEDS_AND_ROWS for step in steps) else f", {ON_ROWS}"
 
 
 def settings(suite: Suite, record: Record) -> str:
@@ -180,14 +197,8 @@ def _seconds(record: Record, *names: str) -> str:
 
 
 def _rank(suite: Suite, record: Record, seeds: int) -> tuple[Any, ...]:
-    version = record.content.get("version", record.content.get("suite_version", suite.version))
-    return (
-        version == suite.version,
-        seeds,
-        "--only" not in record.content["command"],
-        record.file,
-        record.line,
-    )
+    is_whole = "--only" not in record.content["command"]
+    return _version(record, suite) == suite.version, seeds, is_whole, record.file, record.line
 
 
 def _counts(record: Record) -> dict[str, list[dict[str, Any]]]:
@@ -205,13 +216,15 @@ def _counts(record: Record) -> dict[str, list[dict[str, Any]]]:
 
 def _of_tally(suite: Suite, tally: Tally, tasks: Sequence[Mapping[str, Any]], record: Record) -> Known:
     """A claim over tasks: how many they are, and the least and the greatest difference."""
-    seeds = min(task["difference"]["n"] for task in tasks)
-    wins, losses = (_count(tasks, outcome) for outcome in (tallies.WIN, tallies.LOSS))
+    seeds = max(task["difference"]["n"] for task in tasks)
+    several = [task for task in tasks if task["difference"]["n"] > 1]
+    single = [task for task in tasks if task["difference"]["n"] == 1]
+    parts = [f"with several seeds: {_won(several)}{_on_rows(several)}"] if several else []
+    parts += [f"{ONE_SEED}; {ON_ROWS}: {_won(single)}"] if single else []
     means = [task["difference"]["mean"] for task in tasks]
-    about = f"{ONE_SEED}; {ON_ROWS}: " if seeds == 1 else ""
     return Known(
         tally.claim,
-        f"{about}of {len(tasks)} tasks {wins} won, {losses} lost",
+        "; ".join(parts),
         record,
         f"{number(min(means))} to {number(max(means))} `{tally.column}`",
         seeds=seeds,
@@ -220,6 +233,12 @@ def _of_tally(suite: Suite, tally: Tally, tasks: Sequence[Mapping[str, Any]], re
         settings=settings(suite, record),
         rank=_rank(suite, record, seeds),
     )
+
+
+def _won(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """How many tasks are won and lost."""
+    wins, losses = (_count(tasks, outcome) for outcome in (tallies.WIN, tallies.LOSS))
+    return f"of {len(tasks)} task{'s' * (len(tasks) != 1)} {wins} won, {losses} lost"
 
 
 def _count(tasks: Sequence[Mapping[str, Any]], outcome: str) -> str:
