@@ -45,6 +45,7 @@ def test_mistakes_are_reported():
         ("{ppo.reward:.1f}(? [{ppo.low:.2f}]?)", "0.7"),
         ("{-ppo.reward:.2f} in {ppo.note #2:.0f}", "-0.74 in 7"),
         ("{rows.a.n}, {rows.b.n}, {rows.0.n}", "3, 2, 1"),
+        ("{rows.[name=a].n}, {rows.[name=a, n=1].n / 2:.1f}", "3, 0.5"),
         ("{name}: {ppo.note}", "PPO: 10 runs, 7 of them whole"),
     ],
 )

@@ -90,8 +90,8 @@ def _cut(value: Any, ranges: Ranges, column: str = "") -> Any:
 def walk(value: Any, path: str, place: str = "") -> Any:
     """The node at a path of names between points; names may contain points.
 
-    A record in a list has its place (from 0) as its name, or one of its texts. Of several with that text, as
-    of a benchmark that was run again, it is the last.
+    A record in a list has its place (from 0) as its name, or one of its texts, or is described by some fields
+    ("[noise=normal, evaluations=5]"). Of several, as of a benchmark that was run again, it is the last.
 
     Raises:
         Problem: there is no such path.
@@ -111,9 +111,17 @@ def walk(value: Any, path: str, place: str = "") -> Any:
 
 def _named(value: Any, path: str) -> list[tuple[str, Any]]:
     """The items with which a path may begin, the longest name first."""
+    if isinstance(value, list) and (match := re.match(r"\[[^\]]*\]", path)):
+        return [(match[0], item) for item in value[::-1] if _fits(item, match[0][1:-1])]
     pairs = _pairs(value)[::-1]
     pairs = [(name, item) for name, item in pairs if path == name or path.startswith(f"{name}.")]
     return sorted(pairs, key=lambda pair: -len(pair[0]))
+
+
+def _fits(record: Any, fields: str) -> bool:
+    """Whether a record has these fields: "noise=normal, evaluations=5"."""
+    pairs = [field.partition("=")[::2] for field in fields.split(", ")]
+    return isinstance(record, dict) and all(str(record.get(name)) == value for name, value in pairs)
 
 
 def _pairs(value: Any) -> list[tuple[str, Any]]:

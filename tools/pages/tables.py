@@ -154,7 +154,7 @@ def _node(table: Table, at: str) -> Any:
         except UnknownName as error:
             raise Problem(str(error)) from None
         texts = {key: figure.text for key, figure in figures.items()}
-        return {**texts, "n": paper.seeds, "row": at.partition("/")[2]}
+        return {**texts, "n": paper.seeds or "not stated", "row": at.partition("/")[2]}
     return (
         node(at) if SOURCE.fullmatch(at) or not table.source else walk(node(table.source), at, table.source)
     )
