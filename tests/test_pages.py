@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.pages import mutations, page, prose, templates
+from tools.pages import __main__ as command
+from tools.pages import mutations, page, prose, tables, templates
 from tools.pages.records import Problem
 
 HERE = Path(__file__).resolve().parents[1]
@@ -125,3 +126,96 @@ def test_a_false_page_is_reported(old, new, says):
     assert old in PAGE
     text = "\n".join(page.problems(PAGE.replace(old, new), "none"))
     assert says in text, text
+
+
+SPECIFICATION = """
+learners:
+  source: learning.jsonl 1 learners
+  form: "{*:.2f}"
+  missing: –
+  columns: {learner: , reward: reward, "±": deviation, gain: "{least_gain_in_errors:.0f}", how: "{updates}"}
+  rows: {start: , PPO: {at: ppo, how: "{updates} updates"}, best: learning.jsonl 1 learners.grpo}
+  marks: {", old": [best]}
+curves:
+  source: learning.jsonl *
+  columns: {learner: "`{name}`", counting: "{0.learners.@.reward:.3f}"}
+  rows: [ppo, trpo]
+paper:
+  paper: rl4lms
+  columns: {"": , sentiment: "{sentiment}", n: "{n}"}
+  rows: {PPO: table-5/PPO/0.1}
+"""
+MADE = {
+    "learners": """\
+| learner | reward | ± | gain | how |
+|---|---:|---:|---:|---:|
+| start | 0.29 | – | – | – |
+| PPO | 0.89 | 0.01 | 37 | 40 updates |
+| best | 0.95 | 0.01 | 46 | 40, old |
+""",
+    "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
+    "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
+}
+
+
+@pytest.fixture
+def specify(tmp_path, monkeypatch):
+    """Write the specification of a page; the tables of all pages are read anew."""
+    monkeypatch.setattr(tables, "SPECIFICATIONS", tmp_path)
+    tables.specifications.cache_clear()
+    yield (tmp_path / "page.yaml").write_text
+    tables.specifications.cache_clear()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_table_is_made(specify, name):
+    specify(SPECIFICATION)
+    assert tables.made("page", name) == MADE[name]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "learning.jsonl 1",
+            "learning.jsonl 7",
+            "learners: row 'start' has no figure: docs/results/learning.jsonl has 4 lines",
+        ),
+        ("at: ppo", "at: pop", "row 'PPO' has no figure: learning.jsonl 1 learners: there is no 'pop'"),
+        ('±": deviation', '±": dev', "column '±' has no figure"),
+        ("  missing: –\n", "", "row 'start', column '±': deviation: there is no"),
+        ('ppo, how: "', 'ppo, who: "', "row 'PPO' has a cell for 'who', which is no column"),
+        ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
+        ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
+        ("rows: {start: ,", "rows: {start: 3,", "learners.rows.start"),
+        ("learners:", "others:", "has no table 'learners'; it has others, curves, paper"),
+    ],
+)
+def test_a_wrong_specification_is_refused(specify, old, new, says):
+    assert old in SPECIFICATION
+    specify(SPECIFICATION.replace(old, new, 1))
+    with pytest.raises(Problem) as caught:
+        tables.made("page", "learners")
+    assert says in str(caught.value)
+
+
+def test_unknown_pages_and_rows_of_papers_are_named(specify):
+    with pytest.raises(Problem, match=r"there is no docs/results/tables/page.yaml"):
+        tables.made("page", "paper")
+    specify(SPECIFICATION.replace("table-5/PPO/0.1", "table-5/PPO"))
+    with pytest.raises(Problem, match=r"named 'PPO'.*PPO/0\.1"):
+        tables.made("page", "paper")
+
+
+def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "a.md"
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    file.write_text(PAGE.replace("-4.22", "-4.23"))
+    assert command.main(["--check", str(file)]) == 1
+    assert "+- The others: -4.22" in capsys.readouterr().out
+    assert command.main([str(file)]) == 0
+    assert file.read_text() == PAGE
+    assert command.main(["--check", str(file)]) == 0
+    file.write_text(PAGE.replace("of 0.5", "of 0.6"))
+    assert command.main([str(file)]) == 1
+    assert "a.md: '0.6' has no source" in capsys.readouterr().err

@@ -153,8 +153,8 @@ def number(text: str) -> float:
 def calculated(base: Any, text: str) -> Any:
     """The value of a path below a node, or a calculation with paths and numbers.
 
-    Calculations go from the left, with + - * / ** between spaces. `-PATH` has the other sign, `PATH #2` is the
-    second number in the text at the path.
+    Calculations go from the left, with + - * / ** between spaces. `-PATH` has the other sign. `PATH #2` is
+    the second number in the text at the path.
 
     Raises:
         Problem: a path does not exist, a term of a calculation is no number, or it divides by 0.

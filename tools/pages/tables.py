@@ -1,19 +1,19 @@
 """Tables of pages, made from `docs/results` by the specifications in `docs/results/tables/PAGE.yaml`.
 
     NAME:
-      from: learning.jsonl 1 learners       # file, line (or *: the list of all lines) and path
+      source: learning.jsonl 1 learners     # file, line (or *: the list of all lines) and path
       columns:
         learner:                            # empty: the name of the row
         reward: "{reward:.3f} ± {deviation:.3f}"
         remark: text that stands in every row
-      rows: {start:, PPO: ppo}              # name: path below `from`, if it is another; or a list of names
+      rows: {start:, PPO: ppo}              # name: path below `source`, if it is another; or a list of names
 
-Without `rows` every record below `from` is a row. `form` is the template of all columns that are a path
+Without `rows` every record below `source` is a row. `form` is the template of all columns that are a path
 without braces; the path takes the place of its `*`. A row may have a source of its own ("other.jsonl 2 ppo"),
 and cells of its own: `PPO: {at: ppo, remark: the text}`. In a template with `@`, which stands for the row's
-path, paths begin at `from` ("{0.@.reward:.2f}"). `missing` is the text of a cell whose record lacks a path.
+path, paths begin at `source` ("{0.@.reward:.2f}"). `missing` is the text of a cell whose record lacks a path.
 `marks: {text: [row, ...]}` puts a text behind the last cell of these rows.
-`paper` in place of `from` names a paper of `bench/papers`; its rows are `TABLE/ROW`, with `n` and `row`.
+`paper` in place of `source` names a paper of `bench/papers`; its rows are `TABLE/ROW`, with `n` and `row`.
 """
 
 from __future__ import annotations
@@ -59,17 +59,11 @@ def specifications(page: str) -> Mapping[str, Table]:
     file = SPECIFICATIONS / f"{page}.yaml"
     try:
         tree = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return {name: _table(spec, name) for name, spec in tree.items()}
+        return {name: schema.read(Table, spec, name) for name, spec in tree.items()}
     except FileNotFoundError:
         raise Problem(f"the page has tables, but there is no docs/results/tables/{page}.yaml") from None
     except (yaml.YAMLError, ValueError, AttributeError) as error:
         raise Problem(f"docs/results/tables/{page}.yaml: {error}") from None
-
-
-def _table(spec: Any, name: str) -> Table:
-    if isinstance(spec, dict) and "from" in spec:
-        spec = {("source" if key == "from" else key): item for key, item in spec.items()}
-    return schema.read(Table, spec, name)
 
 
 def made(page: str, name: str) -> str:
@@ -127,7 +121,7 @@ def _cells(table: Table, name: str, row: Row) -> list[str]:
     if unknown := set(own) - {"at", *table.columns}:
         raise Problem(f"row {name!r} has a cell for {sorted(unknown)[0]!r}, which is no column")
     at = str(own.get("at", name))
-    cells, known = [], 0
+    cells, known, lacking = [], 0, None
     for title in table.columns:
         template = _template(table, title, own)
         if not _has_figure(template):
@@ -140,9 +134,10 @@ def _cells(table: Table, name: str, row: Row) -> list[str]:
         except Problem as problem:
             if table.missing is None:
                 raise Problem(f"row {name!r}, column {title!r}: {problem}") from None
+            lacking = problem
             cells.append(table.missing)
     if not known:
-        raise Problem(f"row {name!r} has no figure")
+        raise Problem(f"row {name!r} has no figure: {lacking}")
     cells[-1] += "".join(text for text, marked in table.marks.items() if name in marked)
     return cells
 
