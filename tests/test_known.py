@@ -95,6 +95,15 @@ def test_seeds_share_what_the_record_says():
     assert of_suites.shared(suites.load("ilql-comments"), Record("", 1, {})) == "the recordings"
 
 
+def test_the_remarks_of_older_commands_are_no_code():
+    command = "loquent collect a --out b; the same with 0.1, 0.2; loquent train c (as it is); loquent train d"
+    text = page.source(record(1, command=command))
+    code = (
+        "`loquent collect a --out b`; the same with 0.1, 0.2; `loquent train c` (as it is); `loquent train d`"
+    )
+    assert text.startswith(f"{code} ([line 1 of")
+
+
 def test_a_claim_over_tasks_counts_them():
     suite = suites.load("grue")
     claim = suite.tallies[0].claim

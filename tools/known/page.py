@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ PAGE = RESULTS.parent / "known.md"
 WORDS = Path(__file__).with_suffix(".md")
 MARK = "<!-- claims -->"
 COLUMNS = ("claim", "verdict", "effect", "p", "seeds", "rows", "shared", "seconds", "settings", "source")
+COMMAND = re.compile(
+    r"(?:^|(?<=; ))(?:loquent|python) .*?(?=;| \(|$)"
+)  # older records have remarks beside them
 COUNTS = "counts over tasks"
 DECIDED = (HOLDS, f"{HOLDS}, {ON_ROWS}", CONTRADICTED, f"{CONTRADICTED}, {ON_ROWS}", UNDECIDED)
 KINDS = (*DECIDED, COUNTS, ONE_SEED, MISSING)
@@ -89,5 +93,5 @@ def source(record: Record) -> str:
     seconds = content["seconds"]
     took = f", {seconds:,.0f} seconds" if isinstance(seconds, int | float) else ""
     date = f", {content['date']}" if "date" in content else ""
-    command = content["command"].replace("`", "'")
-    return f"`{command}` ({place}, commit {content['commit']}{date}{took}); {record.made}."
+    command = COMMAND.sub(r"`\g<0>`", content["command"].replace("`", "'"))
+    return f"{command} ({place}, commit {content['commit']}{date}{took}); {record.made}."
