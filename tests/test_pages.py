@@ -140,6 +140,11 @@ curves:
   source: learning.jsonl *
   columns: {learner: "`{name}`", counting: "{0.learners.@.reward:.3f}"}
   rows: [ppo, trpo]
+grid:
+  source: watch_rates.jsonl 2 cells
+  form: "{[*, @].speaks * 100:.1f}"
+  columns: {witness: , "5": evaluations=5, "10": evaluations=10}
+  rows: {noise: {at: witness=noise, "10": ""}, walk: {at: witness=walk, "5": ""}}
 paper:
   paper: rl4lms
   columns: {"": , sentiment: "{sentiment}", n: "{n}"}
@@ -154,6 +159,7 @@ MADE = {
 | best | 0.95 | 0.01 | 46 | 40, old |
 """,
     "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
+    "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| noise | 19.7 | |\n| walk | | 91.5 |\n",
     "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
 }
 
@@ -188,7 +194,7 @@ def test_a_table_is_made(specify, name):
         ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
         ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
         ("rows: {start: ,", "rows: {start: 3,", "learners.rows.start"),
-        ("learners:", "others:", "has no table 'learners'; it has others, curves, paper"),
+        ("learners:", "others:", "has no table 'learners'; it has others, curves, grid, paper"),
     ],
 )
 def test_a_wrong_specification_is_refused(specify, old, new, says):

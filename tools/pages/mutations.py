@@ -2,8 +2,8 @@
 
 python -m tools.pages.mutations [COUNT] [SEED]
 
-A change exchanges two cells of a row, two rows of a table or two numbers of a section, or makes a number of a
-table or of a sentence larger or smaller by one in its last digit.
+A change exchanges two cells of a row, two rows of a table or two numbers of a section with results, or makes
+a number there larger or smaller by one in its last digit, in a table, a sentence or a list of claims.
 """
 
 from __future__ import annotations
@@ -59,20 +59,15 @@ def stepped(printed: str, up: bool) -> str:
 def changes(text: str, draw: random.Random) -> Iterator[Change]:
     """One change of each kind that the page allows."""
     spans = list(results(text))
-    rows = [[match.span() for match in ROW.finditer(text, *span)] for span in spans]
+    made = [match.span(4) for match in prose.MADE.finditer(text) if match[2] != "settings"]
+    rows = [[match.span() for match in ROW.finditer(text, *place)] for place in made]
     tables = [[row for row in found if cells(text, row)] for found in rows]
     numbers = [
         (start + first, start + last)
         for start, end in spans
         for first, last in prose.numbers(text[start:end])
     ]
-    inside = [
-        match.span()
-        for found in tables
-        for row in found
-        for cell in cells(text, row)
-        for match in NUMBER.finditer(text, *cell)
-    ]
+    inside = [match.span() for place in made for match in NUMBER.finditer(text, *place)]
     pairs: Mapping[str, list[list[prose.Span]]] = {
         "two cells of a row": [cells(text, row) for found in tables for row in found],
         "two rows": tables,

@@ -18,6 +18,7 @@ path, paths begin at `source` ("{0.@.reward:.2f}"). `missing` is the text of a c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -112,8 +113,10 @@ def _template(table: Table, title: str, own: Mapping[str, Any] = EMPTY) -> str:
     text = own[title] if title in own else table.columns[title]
     if text is None:
         return "{name}"
-    text = str(text)
-    return table.form.replace("*", text) if table.form and "{" not in text and title not in own else text
+    path = str(text)
+    if not table.form or "{" in path or title in own:
+        return path
+    return re.sub(r" \*\*? |\*", lambda star: star[0] if star[0].startswith(" ") else path, table.form)
 
 
 def _cells(table: Table, name: str, row: Row) -> list[str]:
