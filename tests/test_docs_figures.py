@@ -37,9 +37,6 @@ It returns -5.51 ± 0.04 in 8 minutes with a setting of 0.5.
 |---|---|---|
 | `ppo` | 0.714 | 4.32 |
 
-<!-- verdicts: imdb-ablations.jsonl 1 -->
-    - ppo-kl-0.02 → ppo-kl-0.05: difference 0.052 ± 0.009 (n = 3)
-
 Published (rl4lms; mean ± standard deviation):
 
 | | sentiment | n | where |
@@ -65,8 +62,6 @@ def test_a_true_page_has_no_faults():
         ("| 0.714 |", "| 0.715 |", "0.715 is not in"),
         ("| 0.714 | 4.32", "| 4.32 | 0.714", "sentiment: 4.32 is not in"),
         ("| `ppo` |", "| `other` |", "0.714 has no source"),
-        ("± 0.009 (n", "± 0.010 (n", "0.010"),
-        ("difference 0.052", "difference -0.052", "-0.052"),
         ("0.602 ± 0.012", "0.603 ± 0.012", "PPO/0.1 of rl4lms"),
     ],
 )
