@@ -97,8 +97,9 @@ It returns -5.51 ± 0.04 with 3 seeds in 4 minutes, GPT-2 with 7 layers of arXiv
 ## Settings
 
 A rate of 0.5 at 3 places.
-<!-- given: 0.5 -->
+<!-- figures: 0.5 | 3 -->
 """
+SETTINGS = "A rate of 0.5 at 3 places.\n<!-- given: 0.5 -->\n"
 
 
 def test_a_true_page_is_left_as_it_is():
@@ -115,8 +116,8 @@ def test_a_true_page_is_left_as_it_is():
         ("7 layers", "layers", "for 5 entries"),
         ("others: -4.22", "others: -4.22 and 8", "for 1 entries"),
         ("1.return -->", "1.return -->\n  9 more", "'9' has no source"),
-        ("of 0.5", "of 0.6", "'0.6' has no source"),
-        ("3 places", "3 seconds", "'3' has no source"),
+        ("of 0.5", "of 0.6", "'0.6' should be '0.5'"),
+        ("3 places", "4 places", "'4' should be '3'"),
         ("1.return", "1.returns", "there is no 'returns'"),
         ("wordle.jsonl *", "words.jsonl *", "no file docs/results/words.jsonl"),
         ("wordle.jsonl 1", "wordle.jsonl 9", "has 3 lines, not a line 9"),
@@ -126,6 +127,13 @@ def test_a_false_page_is_reported(old, new, says):
     assert old in PAGE
     text = "\n".join(page.problems(PAGE.replace(old, new), "none"))
     assert says in text, text
+
+
+def test_settings_of_a_page_without_results_are_given():
+    assert page.problems(SETTINGS, "none") == page.problems(SETTINGS.replace("3", "4"), "none") == []
+    for old, new in [("of 0.5", "of 0.6"), ("3 places", "3 seconds"), ("3 places", "3%")]:
+        [problem] = page.problems(SETTINGS.replace(old, new), "none")
+        assert "has no source" in problem
 
 
 SPECIFICATION = """
@@ -224,4 +232,4 @@ def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys):
     assert command.main(["--check", str(file)]) == 0
     file.write_text(PAGE.replace("of 0.5", "of 0.6"))
     assert command.main([str(file)]) == 1
-    assert "a.md: '0.6' has no source" in capsys.readouterr().err
+    assert "a.md: '0.6' should be '0.5'" in capsys.readouterr().err

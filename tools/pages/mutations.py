@@ -2,8 +2,8 @@
 
 python -m tools.pages.mutations [COUNT] [SEED]
 
-A change exchanges two cells of a row, two rows of a table or two numbers of a section with results, or makes
-a number there larger or smaller by one in its last digit, in a table, a sentence or a list of claims.
+A change exchanges two cells of a row, two rows of a table or two numbers of a section, or makes a number
+larger or smaller by one in its last digit: in a table, a sentence or a list of claims of a page with results.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ NUMBER = prose.FIGURE
 
 
 def results(text: str) -> Iterator[prose.Span]:
-    """The places of the sections of a page that have results."""
-    for start, end in prose.sections(text):
-        if prose.RESULT.search(text, start, end):
-            yield start, end
+    """The places of the sections of a page, if it has results."""
+    return prose.sections(text) if prose.RESULT.search(text) else iter(())
 
 
 def swapped(text: str, first: prose.Span, second: prose.Span) -> str:

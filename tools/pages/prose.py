@@ -5,10 +5,10 @@
 
 A comment accounts for every number since the comment before it, or since the heading, in order: a file with
 its line and path, then for each number a path or a calculation (`records.calculated`), or the number itself
-if nobody measured it (a setting). A figure keeps its form: digits, commas, sign. In a section with such a
-comment or a table every number needs an entry. Elsewhere numbers with decimals, per cent or a unit need
-`<!-- given: 0.05 -->` on the page, or `<!-- tested: TEST 0.05 -->` for what a test computes. Numbers in code,
-made tables, links, headings, names (GPT-2) and references (table 5) do not count.
+if nobody measured it (a setting). A figure keeps its form: digits, commas, sign. On a page with such a
+comment or a table every number needs an entry. On other pages numbers with decimals, per cent or a unit need
+`<!-- given: 0.05 -->`, or `<!-- tested: TEST 0.05 -->` for what a test computes. Numbers in code, in tables
+that are made, in links and headings, names (GPT-2) and references (table 5) do not count.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def like(printed: str, exact: float) -> str:
 
 def filled(text: str) -> tuple[str, list[str]]:
     """A page with its figures filled from their records, and what is wrong with it."""
-    given, wrong, parts = _constants(text), [], []
+    given, wrong, parts = None if RESULT.search(text) else _constants(text), [], []
     for start, end in sections(text):
         new, faults = _section(text[start:end], given)
         parts.append(new)
@@ -97,10 +97,10 @@ def _tests(text: str) -> list[str]:
     ]
 
 
-def _section(text: str, given: set[str]) -> tuple[str, list[str]]:
+def _section(text: str, given: set[str] | None) -> tuple[str, list[str]]:
+    """A section as `filled` makes it; without `given` every number needs an entry."""
     places, wrong = numbers(text), []
     comments = [match for match in COMMENT.finditer(text) if match[1] == "figures"]
-    strict = bool(RESULT.search(text))
     changes: list[tuple[Span, str]] = []
     start = 0
     for comment in comments:
@@ -111,8 +111,8 @@ def _section(text: str, given: set[str]) -> tuple[str, list[str]]:
         except Problem as problem:
             wrong.append(str(problem))
     for first, last in places:
-        constant = text[first:last] in given or not _is_figure(text, (first, last))
-        if first >= start and (strict or not constant):
+        constant = given is not None and (text[first:last] in given or not _is_figure(text, (first, last)))
+        if first >= start and not constant:
             wrong.append(f"{text[first:last]!r} has no source: {text[max(first - 30, 0) : last + 20]!r}")
     for (first, last), new in reversed(changes):
         text = text[:first] + new + text[last:]
