@@ -1,7 +1,7 @@
-"""The tables of docs/speed.md from docs/results/speed.jsonl: `python perf/table.py` writes them anew.
+"""The figures of docs/speed.md that are older than what they measure: `python perf/table.py` marks them.
 
-A row keeps its name and its words. The target, the figures and the commit come from the last line with that
-name. A commit is marked as older if a file that the benchmark measures, or its reference, has changed since.
+The marks are in `docs/results/tables/speed.yaml`; `python -m tools.pages` makes the tables of it. A figure is
+older if a file that its benchmark measures, or its reference, has changed since its commit.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import ast
 import json
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from run import BENCHMARKS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, RESULTS = ROOT / "docs" / "speed.md", ROOT / "docs" / "results" / "speed.jsonl"
+RESULTS = ROOT / "docs" / "results" / "speed.jsonl"
+TABLES = RESULTS.parent / "tables" / "speed.yaml"
+OLDER = re.compile(r'(", older":\s*)\[[^\]]*\]')
 MODELS = ["models/decode", "models/caches", "models/tokens", "pretrained/forward", "pretrained/footprint"]
 MODELS += [
     f"pretrained/{name}.py" for name in ("networks", "output", "recorder", "stand_in", "encoder_decoders")
@@ -100,37 +103,14 @@ def _git(*arguments: str) -> str | None:
     return run.stdout.strip()
 
 
-def cells(name: str, record: dict[str, Any], marked: bool) -> list[str]:
-    """The measured figures of a row, and its commit."""
-    printed = record["printed"]
-    measured = (
-        f"{figure(printed['ratio'])} [{figure(printed['low'])}, {figure(printed['high'])}]"
-        if "low" in printed
-        else figure(printed["ratio_of_processor_time"])
-    )
-    if name.startswith("metric-"):
-        measured += f", {figure(printed['ratio_of_processor_time'])}"
-    return [measured, f"`{record['commit']}`" + (", older" if marked else "")]
-
-
-def figure(ratio: float) -> str:
-    """A ratio with the digits that tables have."""
-    return f"{ratio:,.0f}" if ratio >= 1000 else f"{ratio:.2f}"
-
-
-def rewritten(page: str, *, marks: bool) -> str:
-    """The page with its tables anew; without `marks` a commit keeps its present mark."""
-    known, lines = records(), page.splitlines()
-    for number, line in enumerate(lines):
-        found = re.match(r"\| `([\w-]+)` \|", line)
-        if not found or found[1] not in known:
-            continue
-        name, parts = found[1], [part.strip() for part in line.strip().strip("|").split("|")]
-        record = known[name]
-        marked = is_older(name, record["commit"]) if marks else parts[-1].endswith(", older")
-        lines[number] = f"| {' | '.join([*parts[:3], *cells(name, record, marked)])} |"
-    return "\n".join(lines) + "\n"
+def marked(tables: str) -> str:
+    """The specifications of the tables with the names of the rows that are older than what they measure."""
+    rows = [name for name in records() if f"\n    {name}: " in tables]
+    older = ", ".join(name for name in rows if is_older(name, records()[name]["commit"]))
+    lines = textwrap.fill(older, 100, subsequent_indent=" " * 7, break_on_hyphens=False)
+    return OLDER.sub(lambda found: f"{found[1]}[{lines}]", tables)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), marks=has_history()), encoding="utf-8")
+    if has_history():
+        TABLES.write_text(marked(TABLES.read_text(encoding="utf-8")), encoding="utf-8")

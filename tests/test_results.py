@@ -24,7 +24,7 @@ def records():
 
 def test_each_file_of_the_results_is_named_by_their_index_or_shown_on_a_page():
     index = (RESULTS / "README.md").read_text(encoding="utf-8")
-    files = {file.name for file in RESULTS.iterdir()} - {"README.md"}
+    files = {file.name for file in RESULTS.iterdir() if file.is_file()} - {"README.md"}
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     shown = set(re.findall(r"\(results/([\w.-]+\.svg)\)", text))
     assert {file for file in files if f"`{file}`" not in index} == {f for f in files if f.endswith(".svg")}

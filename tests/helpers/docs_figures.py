@@ -8,31 +8,26 @@ Comments name its source. They are valid for their section (from one heading to 
     12 % clone.seconds * 100 / all.seconds
     -->
     <!-- table: speed.jsonl * printed -->
-    <!-- verdicts: imdb-ablations.jsonl 1 -->
     <!-- tested: tests/training/estimates/test_estimate.py 1.5 -->
     <!-- given: 0.05 0.95 -->
 
 `results` gives a file of docs/results, a line of it (`*`: the list of all lines) and a path that all paths of
 the comment begin with; then a figure and its path on each line, or a small calculation. `table` is for the
 next table: each row is named by its first cell, and its numbers must be in the record with that name.
-`verdicts` is for lines such as `a → b: ... difference 0.1`. `tested` names a test in which the figures stand.
+`tested` names a test in which the figures stand.
 `given` lists settings and constants, which nobody measured; it is valid for the page. Published tables (after
 a line that begins with "Published (NAME;") must hold the figures of bench/papers.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from loquent.bench import suite
 from loquent.bench.schema import paper_tables
-from loquent.metrics.making import declared_range
-from loquent.report.ranges import limits
-from loquent.tasks.comments.task import Comments
+from tools.pages import records as results
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -41,7 +36,7 @@ ANY = re.compile(rf"(?<![\w.,])[-+]?(?=\.?\d){NUMBER}(?![\w])")
 UNIT = r"(?= ?%| (?:seconds|minutes|times)\b)"
 FIGURE = re.compile(rf"(?<![\w.,])([-+]?(?=[\d,]*\.\d|\d+e-\d){NUMBER}(?!\.?\w)|(?=\d){NUMBER}{UNIT})")
 RUNS = re.compile(r"\.(rounds|values)\.")  # single runs, of which tables print the mean
-COMMENT = re.compile(r"<!--\s*(results|table|verdicts|tested|given):\s*(.*?)-->", re.DOTALL)
+COMMENT = re.compile(r"<!--\s*(results|table|tested|given):\s*(.*?)-->", re.DOTALL)
 CODE = re.compile(r"^```.*?^```$|^    (?! *-)[^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 NOISE = re.compile(
     r"<!--.*?-->|\]\([^)]*\)|https?://\S+|arXiv:\S+|\b\d{4}\.\d{4,5}\b|[Ss]ec(?:tion|\.) [\d.]+", re.DOTALL
@@ -72,23 +67,10 @@ def leaves(node: Any, key: str = "") -> Iterator[tuple[str, float]]:
         yield key, float(node)
 
 
-def walk(node: Any, path: str) -> Any:
-    """The node at a path; keys may contain points."""
-    if not path:
-        return node
-    names = node if isinstance(node, dict) else {str(index): item for index, item in enumerate(node)}
-    for name in sorted(names, key=len, reverse=True):
-        if path == name or path.startswith(f"{name}."):
-            return walk(names[name], path[len(name) + 1 :])
-    raise KeyError(path)
-
-
-def lines(source: str) -> Iterator[Any]:
+def lines(source: str) -> list[Any]:
     """The nodes of "FILE LINE PATH"."""
-    file, line, *path = source.split(" ", 2)
-    for index, text in enumerate((RESULTS / file).read_text().splitlines(), 1):
-        if line in ("*", str(index)):
-            yield walk(json.loads(text), path[0] if path else "")
+    found = results.node(source)
+    return found if source.split(" ")[1] == "*" else [found]
 
 
 def calculated(node: Any, text: str, figure: str) -> float:
@@ -101,7 +83,7 @@ def calculated(node: Any, text: str, figure: str) -> float:
     def term(part: str) -> float:
         if re.fullmatch(r"\d*\.?\d+", part):
             return float(part)
-        found = walk(node, part)
+        found = results.walk(node, part)
         if isinstance(found, str):
             return min(map(value, ANY.findall(found)), key=lambda number: abs(number - value(figure)))
         return float(found)
@@ -188,42 +170,11 @@ def bound(path: str) -> str:
     return path.rpartition(".")[2] if path.endswith((".low", ".high")) else ""
 
 
-def column_limits(source: str) -> dict[str, tuple[float, float]]:
-    """The ranges of the columns of the suite whose results a line has, by column."""
-    file, line = source.split(" ")[:2]
-    whole = [node for node in lines(f"{file} {line}") if isinstance(node, dict)]
-    names = {node.get("suite", file.removesuffix(".jsonl")) for node in whole} & set(suite.names())
-    columns = {name: column for one in names for name, column in suite.load(one).columns.items()}
-    return {name: column_range(column) for name, column in columns.items()}
-
-
-def column_range(column: Any) -> tuple[float, float]:
-    """The range of a column; the results on the pages are older than evaluations with ranges."""
-    metric = column.metric
-    if column.logged:
-        return limits(metric, ())
-    own: Any = Comments().spec.ranges.get(metric)
-    return own or declared_range(metric)
-
-
-def cut(node: Any, ranges: dict[str, tuple[float, float]], column: str = "") -> Any:
-    """A node whose intervals end at the ranges of their columns; older results have them whole."""
-    if not isinstance(node, dict):
-        return node
-    below = {key: cut(item, ranges, key) for key, item in node.items()}
-    if column in ranges and isinstance(below.get("low"), float) and isinstance(below.get("high"), float):
-        least, greatest = ranges[column]
-        below |= {"low": max(below["low"], least), "high": min(below["high"], greatest)}
-    return below
-
-
 def table(source: str, block: str) -> tuple[str, list[str]]:
     """A table without the rows that agree with their records, and what is wrong in the rows that do not."""
     records = []
     for part in source.split(";"):
-        ranges = column_limits(part.strip())
         for node in lines(part.strip()):
-            node = cut(node, ranges)
             rows = enumerate(node) if isinstance(node, list) else node.items()
             records += [(str(key), row) for key, row in rows] if not _is_record(node) else [("", node)]
     head, *rows = table_rows(block)
@@ -249,38 +200,6 @@ def table(source: str, block: str) -> tuple[str, list[str]]:
 
 def _is_record(node: Any) -> bool:
     return isinstance(node, dict) and any(not isinstance(item, dict | list) for item in node.values())
-
-
-def verdicts(source: str, section: str) -> tuple[str, list[str]]:
-    """A section without the lines of comparisons, and what is wrong in them."""
-    steps = []
-
-    def collect(node: Any) -> None:
-        if isinstance(node, dict) and {"low", "high", "difference"} <= set(node):
-            steps.append(node)
-        for below in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-            collect(below)
-
-    for node in lines(source):
-        collect(node)
-    rest, wrong = [], []
-    for line in section.splitlines():
-        match = re.match(r"\s*- ([\w.-]+) → ([\w.-]+):(.*)", line)
-        if not match:
-            rest.append(line)
-            continue
-        known = [
-            exact
-            for step in steps
-            if (step["low"], step["high"]) == match.groups()[:2]
-            for _, exact in leaves(step)
-        ]
-        wrong += [
-            f"{line.strip()[:60]}: {number}"
-            for number in ANY.findall(match[3])
-            if not any(agrees(number, exact) for exact in known)
-        ]
-    return "\n".join(rest), wrong
 
 
 def paper_table(name: str, block: str) -> list[str]:
@@ -316,10 +235,6 @@ def faults(text: str) -> list[str]:
             left, wrong = table(source, block)
             found += wrong
             rest = rest.replace(block, left + "\n")
-        for kind, body in COMMENT.findall(rest):
-            if kind == "verdicts":
-                rest, wrong = verdicts(body.strip(), rest)
-                found += wrong
         known = good | {word.rstrip("%") for word in given}
         figures = (number for number in FIGURE.findall(plain(rest)) if number not in known)
         found += [f"{number} has no source ({section.splitlines()[0]})" for number in figures]

@@ -1,10 +1,6 @@
-"""The tables of docs/defaults.md, made of the settings in the code and of the recorded values of libraries.
-
-`python -m tools.studies.defaults_page` writes them into the page.
-"""
+"""The tables of docs/defaults.md, made of the settings in the code and of recorded values of libraries."""
 
 import dataclasses
-import re
 from pathlib import Path
 
 import yaml
@@ -12,8 +8,6 @@ import yaml
 from loquent.core import registry
 
 RECORDED = yaml.safe_load(Path(__file__).with_name("published_defaults.yaml").read_text())
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "defaults.md"
-TABLE = re.compile(r"(?<=<!-- settings: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 ALGORITHMS = (
     "ppo",
     "nlpo",
@@ -70,7 +64,9 @@ def version(source, algorithm):
 
 
 def table(algorithm):
-    """The Markdown table of one algorithm."""
+    """The Markdown table of one algorithm, or of the `sources`."""
+    if algorithm == "sources":
+        return sources()
     rows, ours = RECORDED[algorithm], defaults(algorithm)
     columns = list(dict.fromkeys(name for row in rows.values() for name in row))
     titles = [
@@ -91,14 +87,3 @@ def sources():
         files = ", ".join(f"`{file}`" for file in source["files"])
         lines.append(f"| {source['title']} | {source['version']} | {files} |")
     return "\n".join(lines) + "\n"
-
-
-def made(page):
-    """The text of the page with its tables made anew."""
-    return TABLE.sub(
-        lambda found: found[1] + found[2] + (sources() if found[1] == "sources" else table(found[1])), page
-    )
-
-
-if __name__ == "__main__":
-    PAGE.write_text(made(PAGE.read_text()))

@@ -3,9 +3,9 @@
 The tasks are those of RL4LMs' smoke tests: to count upwards, and to write a date. A model is first trained on
 texts that hold unsorted numbers, or seldom a date; then each learner continues from it.
 
-Run: python -m tools.studies.learning_study              (writes docs/results/learning.jsonl and the page)
+Run: python -m tools.studies.learning_study              (writes docs/results/learning.jsonl and the curves)
      python -m tools.studies.learning_study gpt2 dates   (only these shapes and tasks)
-     python -m tools.studies.learning_study page         (writes the tables of the page from the results)
+     python -m tools.studies.learning_study page         (draws the curves from the results)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import loquent
-from tools.studies.learning_page import write_page
+from tools.studies.learning_page import draw_all
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "results" / "learning.jsonl"
@@ -216,7 +216,7 @@ def study(shape: str, task: str, learners: Sequence[str], seeds: Sequence[int]) 
 
 
 def main() -> None:
-    """Run the study or the named parts of it, and write the results and the page."""
+    """Run the study or the named parts of it, and write the results and the curves."""
     names = sys.argv[1:]
     shapes, tasks, learners = (
         [name for name in every if name in names] or list(every) for every in (SHAPES, TASKS, LEARNERS)
@@ -228,7 +228,7 @@ def main() -> None:
                 keep(shape, task, name, found, time.perf_counter() - begun)
                 sys.stdout.write(f"{shape} {task} {name} {found['reward']:.3f}\n")
                 sys.stdout.flush()
-    write_page(records())
+    draw_all(records())
 
 
 def records() -> list[dict[str, Any]]:

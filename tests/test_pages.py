@@ -1,0 +1,235 @@
+"""Tables and figures of pages are made from docs/results, and a changed figure is reported."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.pages import __main__ as command
+from tools.pages import mutations, page, prose, tables, templates
+from tools.pages.records import Problem
+
+HERE = Path(__file__).resolve().parents[1]
+RECORD = {
+    "ppo": {
+        "reward": 0.7449,
+        "error": 0.0125,
+        "seconds": 90,
+        "tokens": 12345,
+        "note": "10 runs, 7 of them whole",
+    },
+    "ppo, target 0.1": {"reward": 0.5, "low": 0.25, "high": -0.125},
+    "rows": [{"name": "a", "n": 1}, {"printed": {"name": "b"}, "n": 2}, {"name": "a", "n": 3}],
+}
+
+
+@pytest.mark.parametrize("path", page.pages(), ids=lambda path: str(path.relative_to(HERE)))
+def test_a_page_is_as_its_records_make_it(path):
+    problems = page.problems(path.read_text(encoding="utf-8"), page.key(path))
+    assert problems == [], "run `python -m tools.pages`, or mend what it says"
+
+
+def test_mistakes_are_reported():
+    _, reported, missed = mutations.measured(40, seed=0)
+    assert reported.total() >= 39, missed
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{ppo.reward:.3f} ± {ppo.error:.3f}", "0.745 ± 0.013"),
+        ("{ppo.seconds / 60:.1f} minutes", "1.5 minutes"),
+        ("{ppo.tokens:,} in {ppo.seconds}", "12,345 in 90"),
+        (
+            "{ppo, target 0.1.reward:.2f}(? [{ppo, target 0.1.low:.2f}, {ppo, target 0.1.high:+.2f}]?)",
+            "0.50 [0.25, -0.13]",
+        ),
+        ("{ppo.reward:.1f}(? [{ppo.low:.2f}]?)", "0.7"),
+        ("{-ppo.reward:.2f} in {ppo.note #2:.0f}", "-0.74 in 7"),
+        ("{rows.a.n}, {rows.b.n}, {rows.0.n}", "3, 2, 1"),
+        ("{rows.[name=a].n}, {rows.[name=a, n=1].n / 2:.1f}", "3, 0.5"),
+        ("{name}: {ppo.note}", "PPO: 10 runs, 7 of them whole"),
+    ],
+)
+def test_a_template_is_filled(template, text):
+    assert templates.filled(template, RECORD, "PPO") == text
+
+
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        ("{ppo.rewards:.2f}", "there is no 'rewards'; there are reward"),
+        ("{ppo.reward}", "write its digits"),
+        ("{ppo:.2f}", "is no figure"),
+        ("{ppo.note / 2:.2f}", "is no number, but '10 runs"),
+        ("{ppo.note #3:.0f}", "has 2 numbers"),
+        ("{ppo.reward / 0:.0f}", "divides by 0"),
+    ],
+)
+def test_a_wrong_template_is_refused(template, says):
+    with pytest.raises(Problem, match=says):
+        templates.filled(template, RECORD)
+
+
+@pytest.mark.parametrize(
+    ("printed", "exact", "text"),
+    [
+        ("0.5", 0.345, "0.3"),
+        ("0.50", 0.345, "0.35"),
+        (".50", 0.345, ".35"),
+        ("+1", 2.4, "+2"),
+        ("1,000", 12345.6, "12,346"),
+        ("-5.50", -5.505, "-5.51"),
+        ("1e-3", 0.002, "2e-3"),
+    ],
+)
+def test_a_figure_keeps_its_form(printed, exact, text):
+    assert prose.like(printed, exact) == text
+
+
+PAGE = """# A page
+
+It returns -5.51 ± 0.04 with 3 seeds in 4 minutes, GPT-2 with 7 layers of arXiv:2210.01241 less.
+<!-- figures: wordle.jsonl 1 | return | error | 3 | seconds / 60 | 7 -->
+
+- The others: -4.22
+  <!-- figures: wordle.jsonl * | 1.return -->
+
+## Settings
+
+A rate of 0.5 at 3 places.
+<!-- figures: 0.5 | 3 -->
+"""
+SETTINGS = "A rate of 0.5 at 3 places.\n<!-- given: 0.5 -->\n"
+
+
+def test_a_true_page_is_left_as_it_is():
+    assert page.made(PAGE, "none") == (PAGE, [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("-5.51 ±", "-5.52 ±", "+It returns -5.51"),
+        ("-5.51 ± 0.04", "0.04 ± -5.51", "+It returns -5.51 ± 0.04"),
+        ("in 4 min", "in 5 min", "in 4 minutes"),
+        ("with 3", "with 4", "'4' should be '3', a setting"),
+        ("7 layers", "layers", "for 5 entries"),
+        ("others: -4.22", "others: -4.22 and 8", "for 1 entries"),
+        ("1.return -->", "1.return -->\n  9 more", "'9' has no source"),
+        ("of 0.5", "of 0.6", "'0.6' should be '0.5'"),
+        ("3 places", "4 places", "'4' should be '3'"),
+        ("1.return", "1.returns", "there is no 'returns'"),
+        ("wordle.jsonl *", "words.jsonl *", "no file docs/results/words.jsonl"),
+        ("wordle.jsonl 1", "wordle.jsonl 9", "has 3 lines, not a line 9"),
+    ],
+)
+def test_a_false_page_is_reported(old, new, says):
+    assert old in PAGE
+    text = "\n".join(page.problems(PAGE.replace(old, new), "none"))
+    assert says in text, text
+
+
+def test_settings_of_a_page_without_results_are_given():
+    assert page.problems(SETTINGS, "none") == page.problems(SETTINGS.replace("3", "4"), "none") == []
+    for old, new in [("of 0.5", "of 0.6"), ("3 places", "3 seconds"), ("3 places", "3%")]:
+        [problem] = page.problems(SETTINGS.replace(old, new), "none")
+        assert "has no source" in problem
+
+
+SPECIFICATION = """
+learners:
+  source: learning.jsonl 1 learners
+  form: "{*:.2f}"
+  missing: –
+  columns: {learner: , reward: reward, "±": deviation, gain: "{least_gain_in_errors:.0f}", how: "{updates}"}
+  rows: {start: , PPO: {at: ppo, how: "{updates} updates"}, best: learning.jsonl 1 learners.grpo}
+  marks: {", old": [best]}
+curves:
+  source: learning.jsonl *
+  columns: {learner: "`{name}`", counting: "{0.learners.@.reward:.3f}"}
+  rows: [ppo, trpo]
+grid:
+  source: watch_rates.jsonl 2 cells
+  form: "{[*, @].speaks * 100:.1f}"
+  columns: {witness: , "5": evaluations=5, "10": evaluations=10}
+  rows: {noise: {at: witness=noise, "10": ""}, walk: {at: witness=walk, "5": ""}}
+paper:
+  paper: rl4lms
+  columns: {"": , sentiment: "{sentiment}", n: "{n}"}
+  rows: {PPO: table-5/PPO/0.1}
+"""
+MADE = {
+    "learners": """\
+| learner | reward | ± | gain | how |
+|---|---:|---:|---:|---:|
+| start | 0.29 | – | – | – |
+| PPO | 0.89 | 0.01 | 37 | 40 updates |
+| best | 0.95 | 0.01 | 46 | 40, old |
+""",
+    "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
+    "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| noise | 19.7 | |\n| walk | | 91.5 |\n",
+    "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
+}
+
+
+@pytest.fixture
+def specify(tmp_path, monkeypatch):
+    """Write the specification of a page; the tables of all pages are read anew."""
+    monkeypatch.setattr(tables, "SPECIFICATIONS", tmp_path)
+    tables.specifications.cache_clear()
+    yield (tmp_path / "page.yaml").write_text
+    tables.specifications.cache_clear()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_table_is_made(specify, name):
+    specify(SPECIFICATION)
+    assert tables.made("page", name) == MADE[name]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "learning.jsonl 1",
+            "learning.jsonl 7",
+            "learners: row 'start' has no figure: docs/results/learning.jsonl has 4 lines",
+        ),
+        ("at: ppo", "at: pop", "row 'PPO' has no figure: learning.jsonl 1 learners: there is no 'pop'"),
+        ('±": deviation', '±": dev', "column '±' has no figure"),
+        ("  missing: –\n", "", "row 'start', column '±': deviation: there is no"),
+        ('ppo, how: "', 'ppo, who: "', "row 'PPO' has a cell for 'who', which is no column"),
+        ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
+        ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
+        ("rows: {start: ,", "rows: {start: 3,", "learners.rows.start"),
+        ("learners:", "others:", "has no table 'learners'; it has others, curves, grid, paper"),
+    ],
+)
+def test_a_wrong_specification_is_refused(specify, old, new, says):
+    assert old in SPECIFICATION
+    specify(SPECIFICATION.replace(old, new, 1))
+    with pytest.raises(Problem) as caught:
+        tables.made("page", "learners")
+    assert says in str(caught.value)
+
+
+def test_unknown_pages_and_rows_of_papers_are_named(specify):
+    with pytest.raises(Problem, match=r"there is no docs/results/tables/page.yaml"):
+        tables.made("page", "paper")
+    specify(SPECIFICATION.replace("table-5/PPO/0.1", "table-5/PPO"))
+    with pytest.raises(Problem, match=r"named 'PPO'.*PPO/0\.1"):
+        tables.made("page", "paper")
+
+
+def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "a.md"
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    file.write_text(PAGE.replace("-4.22", "-4.23"))
+    assert command.main(["--check", str(file)]) == 1
+    assert "+- The others: -4.22" in capsys.readouterr().out
+    assert command.main([str(file)]) == 0
+    assert file.read_text() == PAGE
+    assert command.main(["--check", str(file)]) == 0
+    file.write_text(PAGE.replace("of 0.5", "of 0.6"))
+    assert command.main([str(file)]) == 1
+    assert "a.md: '0.6' should be '0.5'" in capsys.readouterr().err

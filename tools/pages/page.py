@@ -1,0 +1,71 @@
+"""A page with its tables and figures made anew."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+
+from tools.pages import claims, prose, tables
+from tools.pages.records import ROOT, Problem, node
+
+UNCONVERTED = frozenset(
+    {
+        "README.md",
+        "docs/benchmarks.md",
+        "docs/evidence.md",
+        "docs/grue.md",
+        "docs/reward-hacking.md",
+        "docs/results/README.md",
+    }
+)  # pages with figures in the form of tests/helpers/docs_figures.py; the last one takes that file with it
+
+
+def pages() -> list[Path]:
+    """All pages whose tables and figures are made."""
+    docs = ROOT / "docs"
+    found = [ROOT / "README.md", *sorted(docs.glob("*.md")), docs / "results" / "README.md"]
+    return [page for page in found if str(page.relative_to(ROOT)) not in UNCONVERTED]
+
+
+def key(page: Path) -> str:
+    """The name of a page among the specifications of tables."""
+    return page.parent.name if page.parent.name == "results" else page.stem
+
+
+def made(text: str, page: str) -> tuple[str, list[str]]:
+    """The text of a page made anew, and what is wrong with it: figures without a source, unknown records."""
+    if page == "known":  # these imports of programs that import torch stand where they are needed
+        from tools.known import page as known
+
+        return known.text(), []
+    wrong = []
+
+    def block(match: re.Match[str]) -> str:
+        begin, kind, name, _, end = match.groups()
+        try:
+            return begin + _block(kind, page, name) + end
+        except Problem as problem:
+            wrong.append(str(problem))
+            return match[0]
+
+    new, faults = prose.filled(prose.MADE.sub(block, text))
+    return new, wrong + faults
+
+
+def _block(kind: str, page: str, name: str) -> str:
+    """What stands between markers."""
+    if kind == "claims":
+        return claims.lines(node(name))
+    if kind == "table":
+        return tables.made(page, name)
+    from tools.studies import defaults_page
+
+    return defaults_page.table(name)
+
+
+def problems(text: str, page: str) -> list[str]:
+    """What is wrong with a page: as `made`, and the lines that are not as their records make them."""
+    new, wrong = made(text, page)
+    lines = difflib.unified_diff(text.splitlines(), new.splitlines(), lineterm="", n=0)
+    return wrong + [line for line in lines if not line.startswith(("---", "+++", "@@"))]

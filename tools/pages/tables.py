@@ -1,0 +1,158 @@
+"""Tables of pages, made from `docs/results` by the specifications in `docs/results/tables/PAGE.yaml`.
+
+    NAME:
+      source: learning.jsonl 1 learners     # file, line (or *: the list of all lines) and path
+      columns:
+        learner:                            # empty: the name of the row
+        reward: "{reward:.3f} ± {deviation:.3f}"
+        remark: text that stands in every row
+      rows: {start:, PPO: ppo}              # name: path below `source`, if it is another; or a list of names
+
+Without `rows` every record below `source` is a row. `form` is the template of all columns that are a path
+without braces; the path takes the place of its `*`. A row may have a source of its own ("other.jsonl 2 ppo"),
+and cells of its own: `PPO: {at: ppo, remark: the text}`. In a template with `@`, which stands for the row's
+path, paths begin at `source` ("{0.@.reward:.2f}"). `missing` is the text of a cell whose record lacks a path.
+`marks: {text: [row, ...]}` puts a text behind the last cell of these rows.
+`paper` in place of `source` names a paper of `bench/papers`; its rows are `TABLE/ROW`, with `n` and `row`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from loquent.bench.schema import paper_tables
+from loquent.core import schema
+from loquent.core.values import EMPTY
+from loquent.errors import UnknownName
+from tools.pages.records import RESULTS, SOURCE, Problem, names, node, walk
+from tools.pages.templates import FIELD, filled
+
+SPECIFICATIONS = RESULTS / "tables"
+Row = str | None | Mapping[str, str | int | float | None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The specification of a table; the module says what its fields are."""
+
+    columns: Mapping[str, str | None]
+    source: str = ""
+    paper: str = ""
+    rows: tuple[str, ...] | Mapping[str, Row] = ()
+    form: str = ""
+    missing: str | None = None
+    marks: Mapping[str, tuple[str, ...]] = EMPTY
+
+
+@cache
+def specifications(page: str) -> Mapping[str, Table]:
+    """The tables of a page (such as "learners") by name.
+
+    Raises:
+        Problem: the file is missing or does not fit the schema.
+    """
+    file = SPECIFICATIONS / f"{page}.yaml"
+    try:
+        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return {name: schema.read(Table, spec, name) for name, spec in tree.items()}
+    except FileNotFoundError:
+        raise Problem(f"the page has tables, but there is no docs/results/tables/{page}.yaml") from None
+    except (yaml.YAMLError, ValueError, AttributeError) as error:
+        raise Problem(f"docs/results/tables/{page}.yaml: {error}") from None
+
+
+def made(page: str, name: str) -> str:
+    """A table in Markdown.
+
+    Raises:
+        Problem: there is no such table, or one of its figures cannot be found.
+    """
+    known = specifications(page)
+    if name not in known:
+        raise Problem(f"docs/results/tables/{page}.yaml has no table {name!r}; it has {', '.join(known)}")
+    table = known[name]
+    try:
+        rows = [_cells(table, title, row) for title, row in _rows(table).items()]
+        for title, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
+            if table.missing is not None and set(cells) == {table.missing} and _is_figure(table, title):
+                raise Problem(f"column {title!r} has no figure")
+    except Problem as problem:
+        raise Problem(f"docs/results/tables/{page}.yaml, {name}: {problem}") from None
+    bars = ["---:" if _is_figure(table, title) else "---" for title in table.columns]
+    lines = [_line(table.columns), f"|{'|'.join(bars)}|\n", *map(_line, rows)]
+    return "".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "|" + "".join(f" {cell.strip()} |".replace("  |", " |") for cell in cells) + "\n"
+
+
+def _is_figure(table: Table, title: str) -> bool:
+    own = [row[title] for row in _rows(table).values() if isinstance(row, Mapping) and title in row]
+    return any(_has_figure(str(text)) for text in [_template(table, title), *own])
+
+
+def _has_figure(template: str) -> bool:
+    return any(field[1] != "name" for field in FIELD.finditer(template))
+
+
+def _rows(table: Table) -> Mapping[str, Row]:
+    if isinstance(table.rows, Mapping):
+        return table.rows
+    return dict.fromkeys(table.rows or names(node(table.source)))
+
+
+def _template(table: Table, title: str, own: Mapping[str, Any] = EMPTY) -> str:
+    """The template of a cell: the row's own, the column's, or the path of the column in the form."""
+    text = own[title] if title in own else table.columns[title]
+    if text is None:
+        return "{name}"
+    path = str(text)
+    if not table.form or "{" in path or title in own:
+        return path
+    return re.sub(r" \*\*? |\*", lambda star: star[0] if star[0].startswith(" ") else path, table.form)
+
+
+def _cells(table: Table, name: str, row: Row) -> list[str]:
+    own = row if isinstance(row, Mapping) else {"at": name if row is None else row}
+    if unknown := set(own) - {"at", *table.columns}:
+        raise Problem(f"row {name!r} has a cell for {sorted(unknown)[0]!r}, which is no column")
+    at = str(own.get("at", name))
+    cells, known, lacking = [], 0, None
+    for title in table.columns:
+        template = _template(table, title, own)
+        if not _has_figure(template):
+            cells.append(filled(template, EMPTY, name))
+            continue
+        try:
+            found = node(table.source) if "@" in template else _node(table, at)
+            cells.append(filled(template.replace("@", at), found, name))
+            known += 1
+        except Problem as problem:
+            if table.missing is None:
+                raise Problem(f"row {name!r}, column {title!r}: {problem}") from None
+            lacking = problem
+            cells.append(table.missing)
+    if not known:
+        raise Problem(f"row {name!r} has no figure: {lacking}")
+    cells[-1] += "".join(text for text, marked in table.marks.items() if name in marked)
+    return cells
+
+
+def _node(table: Table, at: str) -> Any:
+    if table.paper:
+        try:
+            paper, figures = paper_tables.row(table.paper, at)
+        except UnknownName as error:
+            raise Problem(str(error)) from None
+        texts = {key: figure.text for key, figure in figures.items()}
+        return {**texts, "n": paper.seeds or "not stated", "row": at.partition("/")[2]}
+    return (
+        node(at) if SOURCE.fullmatch(at) or not table.source else walk(node(table.source), at, table.source)
+    )
