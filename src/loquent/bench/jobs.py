@@ -24,6 +24,7 @@ from loquent.bench.schema.suite_schema import (
 from loquent.core.options import SUITE, Node, without_transport
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted, UnknownName
+from loquent.files.run_folder import Tuning
 from loquent.training import recipes
 from loquent.training.recipes import Recipe
 from loquent.training.recipes.overrides import Override, of_file
@@ -219,10 +220,28 @@ class _Planner:
         source: str | Path = file if beside else entry.recipe
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
         known = self.profile == SMOKE or self.profile in recipes.profiles(source)
-        return recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
+        recipe = recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
+        record = self.suite.search(self.profile, entry.recipe)
+        return _with_tuning(recipe, recipe.tuning if record is None else record.tuning)
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix(MODEL)
+
+
+def _with_tuning(recipe: Recipe, tuning: Tuning | None) -> Recipe:
+    """The recipe with what the search for its settings cost.
+
+    Raises:
+        BadSetting: the search chose by the split of the final evaluation.
+    """
+    final = recipe.training.final_split
+    if tuning is not None and tuning.split == final:
+        raise BadSetting(
+            f"its settings were chosen by a search on the split {tuning.split!r}, and training.final_split = "
+            f"{final!r} evaluates on the same rows, so its numbers would be too good; evaluate on another "
+            "split, or leave the record of the search and its settings out"
+        )
+    return replace(recipe, tuning=tuning)
 
 
 def _with_data(recipe: Recipe, places: Mapping[str, str]) -> Recipe:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf
 
 from loquent.bench import notes
-from loquent.bench.evidence import texts, visible
+from loquent.bench.evidence import care, texts, visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.stopping import HEADS
@@ -124,6 +124,8 @@ def blocks(results: Results, charts: Charts) -> list[Block]:
     parts.append(OnPage(_curves(results, charts)))
     if results.sets:
         parts += [Heading("Recorded episodes"), set_table(results)]
+    cared = {name: row.care for name, row in results.rows.items()}
+    parts += [Heading("How settings were found"), Text(care.summary(cared)), care.table(cared)]
     if results.stopped:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
         parts += [Heading("Where training stopped"), Table(HEADS, body)]

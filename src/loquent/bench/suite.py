@@ -140,7 +140,7 @@ def _check_names(suite: Suite, nodes: Mapping[str, Node]) -> None:
 
 def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str, Node]) -> None:
     recipes = {entry.recipe for entry in suite.entries.values()} | {ANY}
-    for key in profile.set:
+    for key in (*profile.set, *profile.search):
         if key not in recipes:
             error = UnknownName("recipe of this suite", key, recipes)
             raise BadSetting(f"{_place(nodes, 'profiles', name)}: {error}")

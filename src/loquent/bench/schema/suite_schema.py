@@ -13,6 +13,7 @@ from loquent.core.options import Node
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import UnknownName
+from loquent.files.run_folder import Tuning
 
 REFERENCE = re.compile(r"<([\w.+=-]+)>")
 SMOKE = "smoke"
@@ -63,6 +64,14 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Search:
+    """The record of the search for a recipe's settings: those of the best trial, and what the search cost."""
+
+    set: Mapping[str, Node] = setting(why="the settings of the best trial, by key.path")
+    tuning: Tuning = setting(why="what `loquent search` writes into the section `tuning` of best.yaml")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """A size of the suite: seeds, processes, and the settings of its recipes."""
 
@@ -72,6 +81,11 @@ class Profile:
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
     data: Mapping[str, Node] = setting(
         EMPTY, "by set of recorded episodes (or `any`): settings that replace its own"
+    )
+    search: Mapping[str, Search] = setting(
+        EMPTY,
+        "by recipe: the record of the search for its settings, which replace those of `set`; settings of a "
+        "recipe without a record are called set by hand",
     )
 
     def __post_init__(self) -> None:
@@ -189,9 +203,14 @@ class Suite(Document):
             **(self.set if name in self.cells else {}),
             **inside(sizes, ANY),
             **inside(sizes, entry.recipe),
+            **(record.set if (record := self.search(profile, entry.recipe)) else {}),
             **entry.set,
             **inside(entry.at, profile),
         }
+
+    def search(self, profile: str, recipe: str) -> Search | None:
+        """The record of the search for a recipe's settings under a profile; None if nothing was searched."""
+        return self.profiles[profile].search.get(recipe) if profile in self.profiles else None
 
     def stages_in_use(self, profile: str) -> list[str]:
         """The stages that cells of this suite start from, and the stages of these, in the suite's order."""
