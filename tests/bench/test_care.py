@@ -1,4 +1,4 @@
-"""How the settings of each cell were found: the record of a search in a suite, and what the page says of it."""
+"""How the settings of cells were found: the record of a search in a suite, and what the page says of it."""
 
 import json
 import re
