@@ -30,16 +30,16 @@ def searched(suite):
     return suite
 
 
-def plan(file, profile="cpu"):
-    return jobs.plan(suites.load(file), Path("out"), profile, 1, {})
+def plan(file, profile="cpu", seeds=1):
+    return jobs.plan(suites.load(file), Path("out"), profile, seeds, {})
 
 
-def shown(file, profile="cpu"):
+def shown(file, profile="cpu", seeds=1):
     """The results of a suite whose runs all measured nothing but their size."""
-    made = plan(file, profile)
+    made = plan(file, profile, seeds)
     evaluation = {"values": {}, "n": 9, "rows": 9, "task": "t-v1", "errors": {}, "decoding": "argmax"}
     outcomes = {job.key: Outcome(job.key, evaluation) for job in made.jobs}
-    return results.collect(suites.load(file), profile, 1, made, outcomes)
+    return results.collect(suites.load(file), profile, seeds, made, outcomes)
 
 
 def section(text):
@@ -116,6 +116,22 @@ def test_a_search_on_the_rows_of_the_final_evaluation_is_refused(searched):
     searched.write_text(text)
     with pytest.raises(BadSetting, match=r"zero: .*'validation'.*training\.final_split"):
         plan(searched)
+
+
+def test_some_cells_may_have_fewer_runs_than_the_others(suite):
+    fewer = "    seeds: 3\n    fewer: {'p*': 1, expert: 2}\n"
+    suite.write_text(suite.read_text().replace("    seeds: 2\n", fewer, 1))
+    for seeds, expected in (
+        (3, (3, 1, 3, 2)),
+        (2, (2, 2, 2, 2)),
+    ):  # another number, as of --seeds, is for all
+        assert tuple(map(len, plan(suite, seeds=seeds).cells.values())) == expected
+    text = pages.markdown(shown(suite, seeds=3))
+    assert "profile `cpu`, 1 to 3 seeds;" in text
+    assert "of 3" not in text, "no run is missing"
+    suite.write_text(suite.read_text().replace("'p*': 1", "'x*': 1"))
+    with pytest.raises(BadSetting, match=r"small\.yaml:.* fewer: .*'x\*'"):
+        suites.load(suite)
 
 
 def test_a_recipe_says_of_no_search_that_it_was_on_the_test_split(tmp_path):

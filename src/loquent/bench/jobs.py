@@ -16,6 +16,7 @@ from loquent.bench.schema.suite_schema import (
     REFERENCE,
     SMOKE,
     Entry,
+    Search,
     Suite,
     inside,
     named_in,
@@ -24,7 +25,6 @@ from loquent.bench.schema.suite_schema import (
 from loquent.core.options import SUITE, Node, without_transport
 from loquent.core.values import Record, digest
 from loquent.errors import BadSetting, NotTrusted, UnknownName
-from loquent.files.run_folder import Tuning
 from loquent.training import recipes
 from loquent.training.recipes import Recipe
 from loquent.training.recipes.overrides import Override, of_file
@@ -81,7 +81,7 @@ def plan(
 
     Args:
         out: the folder of the runs' folders.
-        seeds: the number of runs of each cell.
+        seeds: the number of runs of each cell, of which the profile may give some cells fewer.
         overrides: by entry, as `by_entry` gives them.
         only: the cells to make, with the jobs that they need; all cells by default.
 
@@ -90,7 +90,7 @@ def plan(
     """
     planner = _Planner(suite, out, profile, overrides)
     cells = {
-        name: {seed: planner.key(name, seed) for seed in range(seeds)}
+        name: {seed: planner.key(name, seed) for seed in range(suite.runs(name, profile, seeds))}
         for name in suite.cells
         if not only or name in only
     }
@@ -176,7 +176,8 @@ class _Planner:
             ranks = () if once or entry.agent else self._ranks(draft)
             keys = (*needs.values(), *(job.key for job in data.values()), *(rank.key for rank in ranks))
             needed = tuple(dict.fromkeys(key for key in keys if key in self.jobs))
-            self.jobs[key] = Job(name, recipe.training.seed, key, folder, recipe, entry.agent, needed, ranks)
+            tuned = _with_tuning(recipe, self.suite.search(self.profile, entry.recipe))
+            self.jobs[key] = Job(name, tuned.training.seed, key, folder, tuned, entry.agent, needed, ranks)
         return key
 
     def _set(self, name: str, recipe: Recipe) -> SetJob:
@@ -220,21 +221,19 @@ class _Planner:
         source: str | Path = file if beside else entry.recipe
         imports: recipes.Imports = "all" if self.suite.allow_imports else "trusted"
         known = self.profile == SMOKE or self.profile in recipes.profiles(source)
-        recipe = recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
-        record = self.suite.search(self.profile, entry.recipe)
-        return _with_tuning(recipe, recipe.tuning if record is None else record.tuning)
+        return recipes.load(source, overrides, profile=self.profile if known else None, imports=imports)
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix(MODEL)
 
 
-def _with_tuning(recipe: Recipe, tuning: Tuning | None) -> Recipe:
-    """The recipe with what the search for its settings cost.
+def _with_tuning(recipe: Recipe, record: Search | None) -> Recipe:
+    """The recipe with what the search for its settings cost, by the suite's record or by the recipe itself.
 
     Raises:
         BadSetting: the search chose by the split of the final evaluation.
     """
-    final = recipe.training.final_split
+    tuning, final = record.tuning if record else recipe.tuning, recipe.training.final_split
     if tuning is not None and tuning.split == final:
         raise BadSetting(
             f"its settings were chosen by a search on the split {tuning.split!r}, and training.final_split = "

@@ -217,7 +217,7 @@ def _preamble(results: Results) -> list[str]:
     played = sorted({(row.episodes, row.rows) for row in results.rows.values() if row.episodes})
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
-        f"{results.seeds} seed{'s' * (results.seeds != 1)}; Loquent {__version__}.",
+        f"{_seeds(results)}; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; each run is evaluated by "
         f"{' or '.join(texts.size_text(*size) for size in played) or '0 episodes'}.",
         f"{texts.METHOD}{notes.error_note(results)}",
@@ -225,6 +225,14 @@ def _preamble(results: Results) -> list[str]:
     ]
     lines += filter(None, (notes.start_caution(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
+
+
+def _seeds(results: Results) -> str:
+    """The number of runs of the cells."""
+    least = min((len(row.folders) for row in results.rows.values()), default=results.seeds)
+    if least < results.seeds:
+        return f"{least} to {results.seeds} seeds"
+    return f"{results.seeds} seed{'s' * (results.seeds != 1)}"
 
 
 def _ours(results: Results, title: str, rows: list[Row]) -> Table:
@@ -236,7 +244,7 @@ def _ours(results: Results, title: str, rows: list[Row]) -> Table:
             Cell(row.label, title=row.task),
             *(_cell(row, name, ends[name]) for name in names),
             *(texts.further_text(row, *column) for column in further),
-            Cell(state(row, results.seeds), "failed" if row.failures else ""),
+            Cell(state(row, len(row.folders)), "failed" if row.failures else ""),
             *texts.sizes(row),
             *([row.tuning or "none"] if tuned else []),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,11 @@ class Profile:
 
     about: str = setting("", "a description of this size, and its differences from the paper")
     seeds: int = setting(1, "number of runs of every cell", low=1)
+    fewer: Mapping[str, int] = setting(
+        EMPTY,
+        "the number of runs of cells that have fewer than `seeds`, by name, which may contain *; with "
+        "another number, as of --seeds, all cells have that number",
+    )
     processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
     data: Mapping[str, Node] = setting(
@@ -208,10 +214,6 @@ class Suite(Document):
             **inside(entry.at, profile),
         }
 
-    def search(self, profile: str, recipe: str) -> Search | None:
-        """The record of the search for a recipe's settings under a profile; None if nothing was searched."""
-        return self.profiles[profile].search.get(recipe) if profile in self.profiles else None
-
     def stages_in_use(self, profile: str) -> list[str]:
         """The stages that cells of this suite start from, and the stages of these, in the suite's order."""
         found, left = set[str](), list(self.cells)
@@ -225,6 +227,17 @@ class Suite(Document):
     def task_tables(self) -> tuple[Table, ...]:
         """The tables that stand for a task each: those with a `score`, or all if none has one."""
         return tuple(table for table in self.tables if table.score) or self.tables
+
+    def runs(self, name: str, profile: str, seeds: int) -> int:
+        """The number of runs of a cell, of which most cells have `seeds`."""
+        size = self.profiles.get(profile)
+        if size is None or seeds != size.seeds:
+            return seeds
+        return min((own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern)), default=seeds)
+
+    def search(self, profile: str, recipe: str) -> Search | None:
+        """The record of the search for a recipe's settings under a profile; None if nothing was searched."""
+        return self.profiles[profile].search.get(recipe) if profile in self.profiles else None
 
     def profile(self, name: str | None) -> tuple[str, Profile]:
         """A profile and its name; the first profile by default.
