@@ -3,8 +3,10 @@
 python -m tools.studies.grue_search OUT [TASK ...]   (about an hour of one processor for all tasks; the same
                                                       command goes on with a stopped search)
 
-It writes the record of all searches that have ended into docs/results/grue-search.jsonl, and the settings of
-their best trials into the suite, between the lines `# search: begin` and `# search: end`.
+python -m tools.studies.grue_search page             (prints the table of docs/grue.md)
+
+When all methods of a task have ended, it writes their record into docs/results/grue-search.jsonl, and the
+settings of their best trials into the suite, between the lines `# search: begin` and `# search: end`.
 """
 
 import dataclasses
@@ -105,6 +107,15 @@ def ended(out):
     }
 
 
+def whole(found):
+    """The searches of tasks whose methods have all ended: no method is tuned while another is not."""
+    return {
+        cell: found[cell]
+        for cell in cells()
+        if all(f"{cell.partition('-')[0]}-{method}" in found for method in SPACES)
+    }
+
+
 def line(out, found):
     """The record: for each cell its trials, the best one and what the search cost."""
     suite = suites.load("grue")
@@ -129,7 +140,8 @@ def line(out, found):
 def block(record):
     """The part of the suite that holds the best settings and what their search cost, by recipe."""
     yield BEGIN
-    yield "    search:"
+    if record["cells"]:
+        yield "    search:"
     for one in record["cells"].values():
         entry = {one["recipe"]: {"set": one["best"]["settings"], "tuning": one["tuning"]}}
         text = yaml.safe_dump(entry, default_flow_style=True, sort_keys=False, width=10**6)
@@ -157,8 +169,24 @@ def main(out, tasks):
     for cell in cells():
         if cell not in found and (not tasks or cell.partition("-")[0] in tasks):
             found[cell] = search_cell(cell, out, found)
-            write(out, {name: found[name] for name in cells() if name in found})
+            if searched := whole(found):
+                write(out, searched)
+
+
+def page():
+    """The table of docs/grue.md, as Markdown."""
+    yield "| | learning rate | weight of the KL | rewards of the trials | seconds |"
+    yield "|---|---:|---:|---|---:|"
+    for cell, one in json.loads(RECORD.read_text(encoding="utf-8"))["cells"].items():
+        best = one["best"]["settings"]
+        rewards = ", ".join(f"{trial['values'][-1]:.3f}" for trial in one["trials"])
+        settings = (best.get(f"algorithm.{name}", "–") for name in ("learning_rate", "beta"))
+        texts = (f"{value:.5f}".rstrip("0") if isinstance(value, float) else value for value in settings)
+        yield f"| {cell} | {' | '.join(texts)} | {rewards} | {one['tuning']['seconds']:,.0f} |"
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    if sys.argv[1:] == ["page"]:
+        print(*page(), sep="\n")
+    else:
+        main(Path(sys.argv[1]), sys.argv[2:])

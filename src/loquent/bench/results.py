@@ -105,8 +105,8 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
 
 def _care(plan: Plan, keys: Mapping[int, str]) -> Care:
     """How the settings of a cell were found."""
-    own = (care(job) for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
-    return next(own, Care())
+    own = (job for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
+    return next((care(job.recipe, bool(job.agent)) for job in own), Care())
 
 
 def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[str, Any] | None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from loquent.bench.jobs import Job
 from loquent.files.run_folder import Tuning
 from loquent.statistics.tables import Table
+from loquent.training.recipes import Recipe
 
 BY_HAND, NOT_TRAINED = "by hand, not searched", "nothing is trained"
 HEADS = ("cells", "settings", "trials", "updates", "seconds", "chosen by", "checkpoint")
@@ -41,16 +41,20 @@ class Care:
         return [settings, *cost, self.checkpoint or "–"]
 
 
-def care(job: Job) -> Care:
-    """How the settings of a run were found."""
-    training = job.recipe.training
-    if job.agent or not training.updates:
-        return Care(None if job.agent else job.recipe.tuning, trained=False)
+def care(recipe: Recipe, is_agent: bool) -> Care:
+    """How the settings of a run were found; an agent that plays in place of a model has none.
+
+    Args:
+        is_agent: whether an agent plays.
+    """
+    training = recipe.training
+    if is_agent or not training.updates:
+        return Care(None if is_agent else recipe.tuning, trained=False)
     measure = (
         f"the best {training.stop_metric} of {training.evaluate_episodes} episodes of the split "
         f"{training.evaluate_split}"
     )
-    return Care(job.recipe.tuning, checkpoint=measure if training.stop_metric else "the last update")
+    return Care(recipe.tuning, checkpoint=measure if training.stop_metric else "the last update")
 
 
 def summary(cells: Mapping[str, Care]) -> str:
