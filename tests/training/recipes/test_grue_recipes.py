@@ -90,6 +90,15 @@ def test_a_supervised_model_is_stopped_by_what_policies_optimise(task, profile):
         assert (run.patience, run.margin, run.evaluate_episodes) == (4, 0.0, 200)
 
 
+def test_only_a_language_model_from_nothing_is_stopped_by_perplexity():
+    """Others are compared by another value, which may rise long after the perplexity does."""
+    stopped = {name: recipes.load(name) for name in recipes.names()}
+    watched = {name: own.training.stop_metric for name, own in stopped.items() if own.training.stop_metric}
+    assert {name for name, metric in watched.items() if "perplexity" in metric} == {"reviews_base"}
+    assert watched["reviews_supervised"] == "sentiment/positive"
+    assert all(stopped[name].training.evaluate_split == "validation" for name in watched)
+
+
 @pytest.mark.parametrize("task", SIZES)
 def test_no_task_has_fewer_rows_than_when_its_first_result_was_recorded(task):
     """Rows that are cut after a look at test prompts choose by test prompts."""
