@@ -271,6 +271,28 @@ def test_early_stopping_keeps_the_best(tmp_path):
         )
 
 
+def letters(answer):
+    """A reward that a model loses while it learns to write: the number of different characters."""
+    return float(len(set(answer)))
+
+
+@pytest.mark.parametrize("weight", [1.0, -1.0])
+def test_early_stopping_by_the_reward_keeps_the_best_reward_not_the_best_perplexity(tmp_path, weight):
+    settings = (
+        *("training.evaluate_every=1", "training.stop_metric=return", "training.patience=2"),
+        *("training.updates=6", "training.evaluate_episodes=12", "algorithm.learning_rate=0.02"),
+        *("metrics={perplexity: {}}", f"rewards={{'{__name__}:letters': {weight}}}"),
+    )
+    found = run(tmp_path / "run", "reviews_supervised", *settings, "decoding.max_new_tokens=24")
+    rewards = [line["evaluation/return"] for line in found.metrics]
+    losses = [line["evaluation/perplexity"] for line in found.metrics]
+    kept = 1 + rewards.index(max(rewards))
+    assert kept == 1 or weight < 0
+    assert losses == sorted(losses, reverse=True), "perplexity falls all the time"
+    assert len(rewards) == min(6, kept + 2)
+    assert found.evaluation["checkpoint"] == f"update-{kept}"
+
+
 def test_a_margin_stops_what_improves_too_little_and_keeps_the_best_all_the_same(tmp_path):
     watch = (
         "training.evaluate_every=1",

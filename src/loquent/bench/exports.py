@@ -215,6 +215,7 @@ def _cell(row: Row) -> dict[str, Any]:
         "published": published if row.paper else None,
         "failures": {str(seed): failure for seed, failure in row.failures.items()},
         "tuning": row.tuning or None,
+        "care": row.care.as_json(),
     }
 
 

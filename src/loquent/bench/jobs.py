@@ -16,6 +16,7 @@ from loquent.bench.schema.suite_schema import (
     REFERENCE,
     SMOKE,
     Entry,
+    Search,
     Suite,
     inside,
     named_in,
@@ -104,7 +105,7 @@ def plan(
 
     Args:
         out: the folder of the runs' folders.
-        seeds: the number of runs of each cell.
+        seeds: the number of runs of each cell, of which the profile may give some cells fewer.
         overrides: by entry, as `by_entry` gives them.
         only: the cells to make, with the jobs that they need; all cells by default.
 
@@ -113,7 +114,7 @@ def plan(
     """
     planner = _Planner(suite, out, profile, overrides)
     cells = {
-        name: {seed: planner.key(name, seed) for seed in range(seeds)}
+        name: {seed: planner.key(name, seed) for seed in range(suite.runs(name, profile, seeds))}
         for name in suite.cells
         if not only or name in only
     }
@@ -203,7 +204,8 @@ class _Planner:
             starts = (key for key in needs.values() if key in written)
             keys = (*starts, *(job.key for job in data.values()), *(rank.key for rank in ranks))
             needed = tuple(dict.fromkeys(key for key in keys if key in self.jobs))
-            self.jobs[key] = Job(name, recipe.training.seed, key, folder, recipe, entry.agent, needed, ranks)
+            tuned = _with_tuning(recipe, self.suite.search(self.profile, entry.recipe))
+            self.jobs[key] = Job(name, tuned.training.seed, key, folder, tuned, entry.agent, needed, ranks)
         return key
 
     def _folder(self, name: str, seed: int) -> Path:
@@ -272,6 +274,22 @@ class _Planner:
 
     def _place(self, key: str) -> str:
         return str(self.jobs[key].folder) if key in self.jobs else key.removeprefix(MODEL)
+
+
+def _with_tuning(recipe: Recipe, record: Search | None) -> Recipe:
+    """The recipe with what the search for its settings cost, by the suite's record or by the recipe itself.
+
+    Raises:
+        BadSetting: the search chose by the split of the final evaluation.
+    """
+    tuning, final = record.tuning if record else recipe.tuning, recipe.training.final_split
+    if tuning is not None and tuning.split == final:
+        raise BadSetting(
+            f"its settings were chosen by a search on the split {tuning.split!r}, and training.final_split = "
+            f"{final!r} evaluates on the same rows, so its numbers would be too good; evaluate on another "
+            "split, or leave the record of the search and its settings out"
+        )
+    return replace(recipe, tuning=tuning)
 
 
 def _with_data(recipe: Recipe, places: Mapping[str, str]) -> Recipe:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf
 
 from loquent.bench import notes
-from loquent.bench.evidence import texts, visible
+from loquent.bench.evidence import care, texts, visible
 from loquent.bench.evidence.across import Across
 from loquent.bench.evidence.rows import Row
 from loquent.bench.evidence.stopping import HEADS
@@ -126,6 +126,8 @@ def blocks(results: Results, charts: Charts) -> list[Block]:
     parts.append(OnPage(_curves(results, charts)))
     if results.sets:
         parts += [Heading("Recorded episodes"), set_table(results)]
+    cared = {name: row.care for name, row in results.rows.items()}
+    parts += [Heading("How settings were found"), Text(care.summary(cared)), care.table(cared)]
     if results.stopped:
         body = [stopped.cells(folder) for folder, stopped in results.stopped.items()]
         parts += [Heading("Where training stopped"), Table(HEADS, body)]
@@ -217,7 +219,7 @@ def _preamble(results: Results) -> list[str]:
     played = sorted({(row.episodes, row.rows) for row in results.rows.values() if row.episodes})
     lines = [
         f"Suite `{results.suite.name}` version {results.suite.version}, profile `{results.profile}`, "
-        f"{results.seeds} seed{'s' * (results.seeds != 1)}; Loquent {__version__}.",
+        f"{_seeds(results)}; Loquent {__version__}.",
         f"Task: {'; '.join(tasks) or 'none'}; each run is evaluated by "
         f"{' or '.join(texts.size_text(*size) for size in played) or '0 episodes'}.",
         f"{texts.METHOD}{notes.error_note(results)}",
@@ -225,6 +227,14 @@ def _preamble(results: Results) -> list[str]:
     ]
     lines += filter(None, (notes.start_note(results), results.about))
     return [*lines, *(f"Note: {note}." for note in results.notes)]
+
+
+def _seeds(results: Results) -> str:
+    """The number of runs of the cells."""
+    least = min((len(row.folders) for row in results.rows.values()), default=results.seeds)
+    if least < results.seeds:
+        return f"{least} to {results.seeds} seeds"
+    return f"{results.seeds} seed{'s' * (results.seeds != 1)}"
 
 
 def _ours(results: Results, title: str, rows: list[Row]) -> Table:
@@ -236,7 +246,7 @@ def _ours(results: Results, title: str, rows: list[Row]) -> Table:
             Cell(row.label, title=row.task),
             *(_cell(row, name, ends[name]) for name in names),
             *(texts.both_text(row, name) for name in both),
-            Cell(state(row, results.seeds), "failed" if row.failures else ""),
+            Cell(state(row, len(row.folders)), "failed" if row.failures else ""),
             *texts.sizes(row),
             *([row.tuning or "none"] if tuned else []),
         ]

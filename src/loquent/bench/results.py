@@ -8,6 +8,7 @@ from typing import Any
 
 from loquent.bench.evidence import tallies, verdicts
 from loquent.bench.evidence.across import Across, across
+from loquent.bench.evidence.care import Care, care
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.evidence.rows import Row, row
 from loquent.bench.evidence.stopping import Stopped
@@ -83,7 +84,7 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
     folders = {job.key: job.folder.name for job in plan.jobs}
     drawn = _curves(suite, plan, outcomes)
     rows = {
-        name: replace(row(suite, name, keys, outcomes, folders), tuning=_tuning(plan, keys))
+        name: replace(row(suite, name, keys, outcomes, folders), care=_care(plan, keys))
         for name, keys in plan.cells.items()
     }
     failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
@@ -108,10 +109,10 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
     )
 
 
-def _tuning(plan: Plan, keys: Mapping[int, str]) -> str:
-    """What the search for the settings of a cell cost; "" if they were not searched."""
-    own = (job.recipe.tuning for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
-    return next((str(tuning) for tuning in own if tuning is not None), "")
+def _care(plan: Plan, keys: Mapping[int, str]) -> Care:
+    """How the settings of a cell were found."""
+    own = (job for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
+    return next((care(job.recipe, bool(job.agent)) for job in own), Care())
 
 
 def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[str, Any] | None:

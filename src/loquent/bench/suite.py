@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -145,10 +146,14 @@ def _check_names(suite: Suite, nodes: Mapping[str, Node]) -> None:
 
 def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str, Node]) -> None:
     recipes = {entry.recipe for entry in suite.entries.values()} | {ANY}
-    for key in profile.set:
+    for key in (*profile.set, *profile.search):
         if key not in recipes:
             error = UnknownName("recipe of this suite", key, recipes)
             raise BadSetting(f"{_place(nodes, 'profiles', name)}: {error}")
+    for pattern in profile.fewer:
+        if not any(fnmatchcase(cell, pattern) for cell in suite.cells):
+            place = _place(nodes, "profiles", name)
+            raise BadSetting(f"{place}: fewer: {UnknownName('cell', pattern, suite.cells)}")
     sets = (*suite.data, ANY)
     for key in profile.data:
         if key not in sets:

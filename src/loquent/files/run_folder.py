@@ -12,7 +12,7 @@ from loquent.core import episode, schema
 from loquent.core.episode import Episode
 from loquent.core.guards import json_files
 from loquent.core.settings import check_ranges, setting
-from loquent.errors import AnotherRun, BadCheckpoint, Damaged
+from loquent.errors import AnotherRun, BadCheckpoint, BadSetting, Damaged
 from loquent.files import atomic, evaluation_rows, final_evaluation, manifest, names, trust
 from loquent.files.machine.version import RUN_FORMAT, __version__
 from loquent.files.run_checkpoints import RunCheckpoints
@@ -40,10 +40,16 @@ class Tuning:
     episodes: int = setting(why="the episodes of all its runs", low=0)
     seconds: float = setting(why="the time of all its runs", low=0.0)
     metric: str = setting(why="the value that chose the best trial")
-    split: str = setting(why="the split on which it was measured")
+    split: str = setting(why="the split on which it was measured; never `test`")
+    rows: int = setting(0, "the rows of this split that measured each trial; 0: not recorded", low=0)
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.split == "test":
+            raise BadSetting(
+                f"Tuning.split = {self.split!r} is the split of final evaluations; settings are never chosen "
+                "by it. Search on the split validation"
+            )
 
     def followed_by(self, later: Tuning) -> Tuning:
         """Both searches together, with the metric and the split of the later one."""
@@ -55,6 +61,12 @@ class Tuning:
 
     def __str__(self) -> str:
         return f"{self.trials:,} trials, {self.updates:,} updates"
+
+    @property
+    def measure(self) -> str:
+        """The value that chose the best trial, with the split and the number of its rows."""
+        rows = f"{self.rows:,} rows of " if self.rows else ""
+        return f"{self.metric} on {rows}the split {self.split}"
 
 
 class RunFolder:

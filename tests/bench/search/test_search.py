@@ -96,7 +96,7 @@ def test_the_winner_and_what_is_trained_from_it_say_what_the_search_cost(whole, 
     tuning = json.loads((whole / f"trial-{winner}-seed-0" / "tuning.json").read_text())
     updates = 1 + 1 + 2 + 3  # two trials end at update 1, one at 2, one at 3
     assert (tuning["trials"], tuning["updates"], tuning["episodes"]) == (4, updates, 6 * updates)
-    assert (tuning["metric"], tuning["split"]) == ("return", "validation")
+    assert (tuning["metric"], tuning["split"], tuning["rows"]) == ("return", "validation", 12)
     assert not (whole / f"trial-{(winner + 1) % 4}-seed-0" / "tuning.json").exists()
     best = recipes.load(whole / "best.yaml")
     assert vars(best.tuning) == tuning

@@ -19,6 +19,8 @@ EPOCHS = {"two": 2, "four": 4, "five": 5, "ten": 10, "twenty": 20}
 RECIPES = Path(recipes.__file__).parent / "grue"
 TASKS = sorted(file.stem for file in RECIPES.glob("*.yaml"))
 SMALL = ("task.limit=40", "decoding.live=16", "training.checkpoint_every=2")
+SIZES = {"imdb": 2000, "commongen": 1000, "cnn_daily_mail": 1000, "totto": 1000, "narrative_qa": 1000,
+         "wmt16": 300, "iwslt2017": 300, "daily_dialog": 300}  # fmt: skip
 PAPER = {  # 2210.01241, tables 4, 11, 16, 22, 27, 29, 32: learning rate, first beta, target, answers, updates
     "imdb": ((1e-6, 0.1, 0.1, 27, 50), (1e-6, 0.1, 0.1, 27, 50)),
     "commongen": ((2e-6, 0.001, 2.0, 64, 200), (2e-6, 0.01, 1.0, 64, 100)),
@@ -73,6 +75,36 @@ def test_the_profile_cpu_needs_no_file_and_no_network(task):
         shown = found.yaml()
         assert "rajkumarrrk" not in shown
         assert "roberta" not in shown
+
+
+@pytest.mark.parametrize("profile", [None, "cpu"])
+@pytest.mark.parametrize("task", TASKS)
+def test_a_supervised_model_is_stopped_by_what_policies_optimise(task, profile):
+    found = recipes.load(f"grue_{task}_supervised", profile=profile)
+    run = found.training
+    assert (run.stop_metric, run.evaluate_split, run.final_split) == ("return", "validation", "test")
+    assert found.rewards == recipes.load(f"grue_{task}_ppo", profile=profile).rewards
+    assert run.checkpoint_every == run.evaluate_every <= run.updates
+    if profile == "cpu":
+        assert run.updates % run.evaluate_every == 0
+        assert (run.patience, run.margin, run.evaluate_episodes) == (4, 0.0, 200)
+
+
+def test_only_a_language_model_from_nothing_is_stopped_by_perplexity():
+    """Others are compared by another value, which may rise long after the perplexity does."""
+    stopped = {name: recipes.load(name) for name in recipes.names()}
+    watched = {name: own.training.stop_metric for name, own in stopped.items() if own.training.stop_metric}
+    assert {name for name, metric in watched.items() if "perplexity" in metric} == {"reviews_base"}
+    assert watched["reviews_supervised"] == "sentiment/positive"
+    assert all(stopped[name].training.evaluate_split == "validation" for name in watched)
+
+
+@pytest.mark.parametrize("task", SIZES)
+def test_no_task_has_fewer_rows_than_when_its_first_result_was_recorded(task):
+    """Rows that are cut after a look at test prompts choose by test prompts."""
+    for method in ("base", *METHODS):
+        found = recipes.load(f"grue_{task}_{method}", profile=None if method == "base" else "cpu")
+        assert found.options.limit == SIZES[task]
 
 
 @pytest.mark.sweep("commongen")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loquent.bench.evidence.care import Care
 from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.schema import paper_tables
 from loquent.bench.schema.paper_tables import Figure
@@ -52,7 +53,12 @@ class Row:
     both: Mapping[str, Interval] = field(default_factory=dict)
     ends: Mapping[str, Range] = field(default_factory=dict)
     decoding: str = ""  # of the evaluations; "" without a run
-    tuning: str = ""  # what the search for the settings cost; "" if they were not searched
+    care: Care = field(default_factory=Care)
+
+    @property
+    def tuning(self) -> str:
+        """What the search for the settings cost; "" if they were not searched."""
+        return str(self.care.tuning) if self.care.tuning else ""
 
     def error(self, column: str) -> float | None:
         """The standard error over rows of a single run's number.

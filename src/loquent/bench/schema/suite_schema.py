@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from loquent.core.options import Node
 from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import UnknownName
+from loquent.files.run_folder import Tuning
 
 REFERENCE = re.compile(r"<([\w.+=-]+)>")
 SMOKE = "smoke"
@@ -66,15 +68,33 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Search:
+    """The record of the search for a recipe's settings: those of the best trial, and what the search cost."""
+
+    set: Mapping[str, Node] = setting(why="the settings of the best trial, by key.path")
+    tuning: Tuning = setting(why="what `loquent search` writes into the section `tuning` of best.yaml")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """A size of the suite: seeds, processes, and the settings of its recipes."""
 
     about: str = setting("", "a description of this size, and its differences from the paper")
     seeds: int = setting(1, "number of runs of every cell", low=1)
+    fewer: Mapping[str, int] = setting(
+        EMPTY,
+        "the number of runs of cells that have fewer than `seeds`, by name, which may contain *; with "
+        "another number, as of --seeds, all cells have that number",
+    )
     processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
     data: Mapping[str, Node] = setting(
         EMPTY, "by set of recorded episodes (or `any`): settings that replace its own"
+    )
+    search: Mapping[str, Search] = setting(
+        EMPTY,
+        "by recipe: the record of the search for its settings, which replace those of `set`; settings of a "
+        "recipe without a record are called set by hand",
     )
 
     def __post_init__(self) -> None:
@@ -192,6 +212,7 @@ class Suite(Document):
             **(self.set if name in self.cells else {}),
             **inside(sizes, ANY),
             **inside(sizes, entry.recipe),
+            **(record.set if (record := self.search(profile, entry.recipe)) else {}),
             **entry.set,
             **inside(entry.at, profile),
         }
@@ -200,6 +221,17 @@ class Suite(Document):
     def task_tables(self) -> tuple[Table, ...]:
         """The tables that stand for a task each: those with a `score`, or all if none has one."""
         return tuple(table for table in self.tables if table.score) or self.tables
+
+    def runs(self, name: str, profile: str, seeds: int) -> int:
+        """The number of runs of a cell, of which most cells have `seeds`."""
+        size = self.profiles.get(profile)
+        if size is None or seeds != size.seeds:
+            return seeds
+        return min((own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern)), default=seeds)
+
+    def search(self, profile: str, recipe: str) -> Search | None:
+        """The record of the search for a recipe's settings under a profile; None if nothing was searched."""
+        return self.profiles[profile].search.get(recipe) if profile in self.profiles else None
 
     def profile(self, name: str | None) -> tuple[str, Profile]:
         """A profile and its name; the first profile by default.

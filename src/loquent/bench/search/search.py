@@ -198,6 +198,7 @@ class _Search:
             seconds=self.journal.seconds,
             metric=self.plan.metric,
             split=self.recipe.training.evaluate_split,
+            rows=trials.rows(self.folder),
         )
         total = tuning if self.recipe.tuning is None else self.recipe.tuning.followed_by(tuning)
         results = Results(self.folder, self.plan, self.recipe, self.space, self.journal, total)

@@ -95,6 +95,12 @@ def threads(out: Path) -> int:
     return int(json_files.load_object(files[0], nan="null").get("threads") or 0) if files else 0
 
 
+def rows(out: Path) -> int:
+    """The number of rows that measured each trial; 0 if no run has ended."""
+    ended = (RunFolder(folder) for folder in sorted(out.glob(f"{PREFIX}*")))
+    return next((int(run.evaluation().get("rows", 0)) for run in ended if run.has_ended), 0)
+
+
 def cost(out: Path) -> tuple[int, int]:
     """The updates and the episodes of all runs of a search, failed ones included."""
     updates = episodes = 0
