@@ -1,10 +1,9 @@
-"""Why runs of PPO on the film reviews differ: ten runs of each variant of a recipe, and what their spread is of.
+"""Why runs of PPO on the film reviews differ: ten runs of each variant, and the sources of their spread.
 
 A variant changes settings of a recipe. Its ten runs start from five base models, two seeds each, and write
 1,000 answers to validation prompts. The deviation of the ten means has a 90% interval (chi-square), and its
-variance is split into that of base models, of seeds and of the evaluation (Searle, Casella and McCulloch 1992,
-Variance Components, ch. 3.6 and 4). Each variant has a line in docs/results/wander.jsonl, which the section in
-docs/learners.md reads.
+variance is split into that of base models, of seeds and of the evaluation (Searle, Casella and McCulloch
+1992, Variance Components, ch. 3.6 and 4). Each variant has a line in docs/results/wander.jsonl.
 
 Run: python -m tools.studies.wander_study FOLDER           (all variants; finished runs in FOLDER stay)
      python -m tools.studies.wander_study FOLDER ppo ...   (these variants)
@@ -16,7 +15,6 @@ import json
 import math
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -29,17 +27,42 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results" / "wander.jsonl"
 BASES, SEEDS = 5, 2  # two runs of each base model, all with seeds of their own
 LAST = 5  # updates that the explained variance is a mean of
 METRIC, REWARD = "sentiment/positive", "reward/task"
-CURVES = {"reward": REWARD, "explained": "critic/explained_variance", "step": "policy/kl_old"}
+CURVES = {
+    "reward": REWARD,
+    "explained": "critic/explained_variance",
+    "advantage": "advantage/deviation",
+    "norm": "gradient/norm",
+    "step": "policy/kl_old",
+}
+ROUNDED, PAIRS = "decoding.live=64", 3  # a setting of speed: sums in another order
 COMMON = (
     "training.evaluate_every=0",
     "training.final_split=validation",
     "training.final_episodes=1000",
     "metrics={sentiment: {}, perplexity: {}}",
 )
+CRITIC = (
+    "model.critic_head=random",
+    "algorithm.value_coefficient=0.5",
+    "algorithm.critic_learning_rate=none",
+)
+STEPS = (
+    "algorithm.epochs=2",
+    "training.episodes=128",
+    "algorithm.learning_rate=3.0e-4",
+    "algorithm.schedule=constant",
+    "algorithm.warmup=0",
+)
 VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ppo": ("reviews_ppo", ()),
-    "ppo, critic's rate a tenth": ("reviews_ppo", ("algorithm.critic_learning_rate=3.0e-5",)),
+    "ppo, as before": ("reviews_ppo", (*CRITIC, *STEPS)),
+    "ppo, steps as before": ("reviews_ppo", STEPS),
+    "nlpo": ("reviews_nlpo", ()),
+    "nlpo, as before": ("reviews_nlpo", (*CRITIC, *STEPS)),
+    "ppo-no-kl": ("reviews_ppo_no_kl", ()),
+    "ppo-no-kl, as before": ("reviews_ppo_no_kl", (*CRITIC, *STEPS)),
 }
+REPEATED = ("ppo", "ppo, as before")
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
@@ -101,7 +124,7 @@ def measure(run: Any) -> dict[str, Any]:
         "sentiment": values[METRIC],
         "perplexity": values["perplexity"],
         "kl": lines[-1]["kl/reference"],
-        "rows": by_row(evaluation["samples"][METRIC], evaluation["rows"]),
+        "rows": by_row(run.files.evaluation_samples()[METRIC], evaluation["rows"]),
         "curves": {name: [line.get(key) for line in lines] for name, key in CURVES.items()},
     }
 
@@ -124,21 +147,29 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def study(folder: Path, name: str) -> dict[str, Any]:
-    """Train what a variant lacks, and give its line of results."""
+def one(folder: Path, name: str, number: int, *more: str) -> dict[str, Any]:
+    """The figures of one run of a variant, which is trained at the first call, with its seconds."""
     from loquent.training import recipes
 
     recipe, changes = VARIANTS[name]
-    runs, begun = [], time.process_time()
-    for number in range(BASES * SEEDS):
-        start = base(folder, number // SEEDS)
-        made = recipes.load(recipe, [f"model.path={start}", f"training.seed={number}", *COMMON, *changes])
-        runs.append(measure(trained(made, folder / f"{name}-{number}")))
-        sys.stdout.write(f"{name} {number} {runs[-1]['sentiment']:.3f} {runs[-1]['perplexity']:.2f}\n")
-        sys.stdout.flush()
-    found = summary(runs)
-    seconds = round(time.process_time() - begun)
-    return {"variant": name, "recipe": recipe, "set": list(changes), **found, "seconds": seconds}
+    start = base(folder, number // SEEDS)
+    settings = [f"model.path={start}", f"training.seed={number}", *COMMON, *changes, *more]
+    run = trained(recipes.load(recipe, settings), folder / "-".join([name, str(number), *more]))
+    seconds = run.files.evaluation_file.stat().st_mtime - run.files.config.stat().st_mtime
+    return {**measure(run), "seconds": seconds}
+
+
+def study(folder: Path, name: str) -> dict[str, Any]:
+    """The line of results of a variant; of those with PAIRS, how far a setting of speed moves a run."""
+    recipe, changes = VARIANTS[name]
+    runs = [one(folder, name, number) for number in range(BASES * SEEDS)]
+    line = {"variant": name, "recipe": recipe, "set": list(changes), **summary(runs)}
+    if name in REPEATED:
+        again = [one(folder, name, number, ROUNDED) for number in range(PAIRS)]
+        line[ROUNDED] = [
+            other["sentiment"] - run["sentiment"] for other, run in zip(again, runs[:PAIRS], strict=True)
+        ]
+    return {**line, "seconds": round(sum(run["seconds"] for run in runs))}
 
 
 def keep(line: Mapping[str, Any]) -> None:
