@@ -168,6 +168,18 @@ def test_values_of_a_network_of_its_own_are_a_linear_layer_on_the_same_checkpoin
     assert actor.state_values(batch).equal(values)  # and shares nothing with it
 
 
+@pytest.mark.parametrize("critic", ["network", "head"])
+def test_a_value_head_of_zeros_gives_values_of_zero_and_learns(critic):
+    actor = Actor.build(gpt2(), critic=critic, critic_head="zero", key=KEY)
+    values = actor(batch := batch_for(actor)).values
+    assert not values.any()
+    (values - 1).square().sum().backward()
+    assert actor.critic.head.weight.grad.any()
+    assert Actor.build(gpt2(), critic=critic, key=KEY)(batch).values.any()
+    with pytest.raises(BadSetting, match="critic_head = 'ones' must be one of random, zero; choose one"):
+        Actor.build(gpt2(), critic=critic, critic_head="ones", key=KEY)
+
+
 def test_gradients_of_values_reach_the_shared_trunk_or_only_their_own():
     for critic, reaches in (("head", True), ("network", False)):
         actor = Actor.build(gpt2(), critic=critic, key=KEY)

@@ -39,6 +39,12 @@ IN_VAIN = [
     ("model.critic=network", "supervised", "model.critic = 'network' has no effect: supervised does not use"),
     ("model.critic=network", "grpo", "model.critic = 'network' has no effect: grpo does not use it"),
     ("model.critic=network", "ilql", "model.critic = 'network' has no effect: ilql does not use it"),
+    ("model.critic_head=zero", "grpo", "model.critic_head = 'zero' has no effect: there is no critic"),
+    (
+        "model={critic: none, critic_head: zero}",
+        "ppo",
+        "model.critic_head = 'zero' has no effect: there is no critic",
+    ),
     (
         "model={path: some/model, lora: {rank: 4, dropout: 0.2}}",
         "rloo",

@@ -26,6 +26,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from tools.studies.wander_study import CRITIC, STEPS
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "results" / "preferences.jsonl"
 PAGE = DOCS / "learners.md"
@@ -37,7 +39,7 @@ RATES = (1e-4, 2e-4, 3e-4, 1e-3)
 TARGET = 0.5
 """The largest KL from the base model of a chosen run, in nats per token."""
 LEARNERS: dict[str, tuple[str, ...]] = {
-    "ppo": ("reviews_ppo", "algorithm.beta=0.02", "algorithm.kl_target=0.5"),
+    "ppo": ("reviews_ppo", *CRITIC, *STEPS, "algorithm.beta=0.02", "algorithm.kl_target=0.5"),
     "grpo": ("reviews_grpo", "algorithm.beta=0.02"),
     "reinforced_self_training": ("reviews_rest",),
     "online_dpo": ("reviews_online_dpo",),

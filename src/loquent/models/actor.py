@@ -23,6 +23,7 @@ from loquent.pretrained import LanguageModel, encoder_decoders, lora
 from loquent.pretrained.output import trunk, width
 
 CRITICS = ("network", "head", "none")
+HEADS = ("random", "zero")
 
 
 class Hidden(NamedTuple):
@@ -107,6 +108,7 @@ class Actor(nn.Module):
         language: LanguageModel,
         *,
         critic: str = "network",
+        critic_head: str = "random",
         reference: str | LanguageModel = "copy",
         format: Format | None = None,
         decoding: Decoding | None = None,
@@ -118,6 +120,7 @@ class Actor(nn.Module):
         Args:
             critic: "network": on its own copy of the trunk; "head": on the policy's trunk, which both train;
                 or "none".
+            critic_head: the first weights of the value head: "random" or "zero".
             reference: "copy": a frozen copy of the policy, or with adapters the policy's own weights without
                 them, which are in memory once; another language model with the same vocabulary;
                 or "none".
@@ -140,11 +143,16 @@ class Actor(nn.Module):
             )
         if critic not in CRITICS:
             raise BadSetting(f"critic = {critic!r} must be one of {', '.join(CRITICS)}; choose one of them")
+        if critic_head not in HEADS:
+            allowed = ", ".join(HEADS)
+            raise BadSetting(f"critic_head = {critic_head!r} must be one of {allowed}; choose one of them")
         value_function = None
         if critic != "none":
             with borrow_generators(key.child("value head")):
                 own_trunk = pretrained.twin(trunk(module)) if critic == "network" else None
                 value_function = Critic(own_trunk, width(module))
+            if critic_head == "zero":
+                nn.init.zeros_(value_function.head.weight)
             value_function = pretrained.exactly(value_function, pretrained.exact(module.dtype))
             value_function.to(device=module.device)
         return cls(

@@ -163,6 +163,7 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     made = Actor.build(
         language,
         critic="none" if "critic" in unused else settings.critic,
+        critic_head=settings.critic_head,
         reference=reference,
         format=of_model(settings.format, language.module, language.tokenizer, settings.thinking),
         decoding=recipe.decoding,

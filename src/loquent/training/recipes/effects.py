@@ -84,7 +84,10 @@ def _without_effect(made: Mapping[str, Any]) -> Iterator[tuple[str, str, str, st
     if isinstance(made["config"], AlgorithmConfig):
         for name, reason, decider in made["config"].without_effect(own_engine):
             yield "algorithm", name, reason, decider
-    for name in kinds.unused_of_model(made["algorithm"]):
+    unused = kinds.unused_of_model(made["algorithm"])
+    if "critic" in unused or made["model"].critic == "none":
+        yield "model", "critic_head", "there is no critic", "critic"
+    for name in unused:
         if getattr(made["model"], name, "none") != "none":
             yield "model", name, f"{made['algorithm']} does not use it", ""
 

@@ -51,6 +51,12 @@ class ModelSettings:
         "the value function: a network of its own (as in the paper), a head on the trunk, or none",
         choices=("network", "head", "none"),
     )
+    critic_head: str = setting(
+        "random",
+        "the first weights of the value function's last layer: random, or zero, so that the first advantages "
+        "are the returns, without the noise of an untrained critic",
+        choices=("random", "zero"),
+    )
     reference: str = setting(
         "copy", "the reference model of the KL: a copy of the initial model, none, or a name or folder"
     )
