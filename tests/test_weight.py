@@ -30,9 +30,9 @@ LIMITS = {
     "pretrained": 3_340,
     "report": 2_779,
     "rewards": 1_496,
-    "statistics": 1_091,
+    "statistics": 1_085,
     "tasks": 12_869,
-    "tools": 2_933,
+    "tools": 3_031,
     "training": 4_975,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
