@@ -30,10 +30,10 @@ LIMITS = {
     "pretrained": 3_340,
     "report": 2_771,
     "rewards": 1_496,
-    "statistics": 1_106,
+    "statistics": 1_085,
     "tasks": 12_869,
-    "tools": 4_374,
-    "training": 5_027,
+    "tools": 3_031,
+    "training": 4_975,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

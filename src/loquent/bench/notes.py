@@ -115,6 +115,8 @@ def tally_note(results: Results) -> str:
             " With one seed all of it is over the test rows and about these runs: it decides nothing about "
             "the methods."
         )
+    elif any(found.on_rows for found in results.claim_tallies):
+        text += ' "On these rows": a task has no values by row, and its test rests on seeds alone.'
     return text
 
 

@@ -194,8 +194,13 @@ def _seeds(runs: int, samples: int) -> tuple[Array, Array, Array]:
 
 
 def _student(freedom: Array, level: float) -> Array:
-    """Student's t of many degrees of freedom, by interpolation between those of 40."""
-    ends = 1 / freedom.max(), 1 / freedom.min()
-    places = np.linspace(*ends, 40)
-    found: Array = np.interp(1 / freedom, places, [student(1 / place, level) for place in places.tolist()])
+    """Student's t of many degrees of freedom."""
+    found: Array = np.interp(1 / freedom, *_students(level))
     return found
+
+
+@lru_cache(maxsize=64)
+def _students(level: float) -> tuple[Array, Array]:
+    """Inverse degrees of freedom and Student's t of them, fine enough for 4 digits between them."""
+    places = np.linspace(1e-6, 1.0, 200)
+    return places, np.array([student(1 / place, level) for place in places.tolist()])

@@ -78,7 +78,9 @@ def test_counts_are_about_rows_without_values_by_row():
     assert found[0].text.startswith(
         "on these rows wins on 2 of 3 tasks (2 after Holm's correction); loses on z (1 after"
     )
-    assert "one seed" not in notes.tally_note(SimpleNamespace(claim_tallies=found))
+    note = notes.tally_note(SimpleNamespace(claim_tallies=found))
+    assert "one seed" not in note
+    assert note.endswith("rests on seeds alone.")
     with_rows = {
         name: dataclasses.replace(
             cell,

@@ -30,7 +30,7 @@ class _Seen:
     errors: Errors | None = None
 
     @property
-    def known(self) -> Errors:
+    def spread(self) -> Errors:
         """The errors of a difference, with those over rows where they are known."""
         own = self.errors
         return own if own is not None and own.rows else of_seeds(self.deviation, 2)
@@ -77,15 +77,15 @@ def plan(suite: Suite, folder: str | Path, wanted: Sequence[str] = ()) -> dict[s
             "seeds": {str(size): runs_for(size, of_seeds(1.0, 2), tests) for size in SIZES},
             "deviations": {name: own.deviation for name, own in seen.items()},
             "with_rows": {
-                name: {str(size): runs_for(size * own.deviation, own.known, tests) for size in SIZES}
+                name: {str(size): runs_for(size * own.deviation, own.spread, tests) for size in SIZES}
                 for name, own in seen.items()
-                if own.known.rows
+                if own.spread.rows
             },
             "wanted": {
                 name: {
                     "difference": size,
-                    "seeds": runs_for(size, seen[name].known, tests),
-                    "rows": seen[name].known.played,
+                    "seeds": runs_for(size, seen[name].spread, tests),
+                    "rows": seen[name].spread.played,
                 }
                 for name, size in differences.items()
                 if name in seen
