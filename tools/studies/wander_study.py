@@ -1,9 +1,10 @@
-"""Why runs of PPO on the film reviews differ: ten runs of each variant, and the sources of their spread.
+"""Why runs of PPO on the film reviews differ: repeated runs of each variant, and the sources of their spread.
 
-A variant changes settings of a recipe. Its ten runs start from five base models, two seeds each, and write
-1,000 answers to validation prompts. The deviation of the ten means has a 90% interval (chi-square), and its
-variance is split into that of base models, of seeds and of the evaluation (Searle, Casella and McCulloch
-1992, Variance Components, ch. 3.6 and 4). Each variant has a line in docs/results/wander.jsonl.
+A variant changes settings of a recipe. Its runs start from five base models, two seeds each (one for NLPO and
+PPO without KL), and write 1,000 answers to validation prompts. The deviation of their means has a 90%
+interval (chi-square), and its variance is split into that of base models, of seeds and of the evaluation
+(Searle, Casella and McCulloch 1992, Variance Components, ch. 3.6 and 4). Each variant has a line in
+docs/results/wander.jsonl.
 
 Run: python -m tools.studies.wander_study FOLDER           (all variants; finished runs in FOLDER stay)
      python -m tools.studies.wander_study FOLDER ppo ...   (these variants)
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "wander.jsonl"
-BASES, SEEDS = 5, 2  # two runs of each base model, all with seeds of their own
+BASES, SEEDS = 5, 2  # each run has a seed of its own
 LAST = 5  # updates that the explained variance is a mean of
 METRIC, REWARD = "sentiment/positive", "reward/task"
 CURVES = {
@@ -53,15 +54,17 @@ STEPS = (
     "algorithm.schedule=constant",
     "algorithm.warmup=0",
 )
-VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "ppo": ("reviews_ppo", ()),
-    "ppo, as before": ("reviews_ppo", (*CRITIC, *STEPS)),
-    "ppo, steps as before": ("reviews_ppo", STEPS),
-    "nlpo": ("reviews_nlpo", ()),
-    "nlpo, as before": ("reviews_nlpo", (*CRITIC, *STEPS)),
-    "ppo-no-kl": ("reviews_ppo_no_kl", ()),
-    "ppo-no-kl, as before": ("reviews_ppo_no_kl", (*CRITIC, *STEPS)),
+BEFORE = (*CRITIC, *STEPS)
+VARIANTS: dict[str, tuple[str, tuple[str, ...], int]] = {
+    "ppo": ("reviews_ppo", (), SEEDS),
+    "ppo, as before": ("reviews_ppo", BEFORE, SEEDS),
+    "ppo, floor 0.4": ("reviews_ppo", ("algorithm.floor=0.4",), SEEDS),
+    "nlpo": ("reviews_nlpo", (), 1),
+    "nlpo, as before": ("reviews_nlpo", BEFORE, 1),
+    "ppo-no-kl": ("reviews_ppo_no_kl", (), 1),
+    "ppo-no-kl, as before": ("reviews_ppo_no_kl", BEFORE, 1),
 }
+"""The recipe, the settings that differ from it, and the seeds of each base model."""
 REPEATED = ("ppo", "ppo, as before")
 
 
@@ -86,9 +89,12 @@ def components(values: NDArray[np.float64]) -> dict[str, float]:
     runs = values.reshape(bases * seeds, rows)
     rest = runs - runs.mean(0) - runs.mean(1, keepdims=True) + runs.mean()
     evaluation = float((rest**2).sum()) / ((len(runs) - 1) * (rows - 1)) / rows
-    within = float(means.var(1, ddof=1).mean())
     between = float(means.mean(1).var(ddof=1))
-    variances = {"base": between - within / seeds, "seed": within - evaluation, "evaluation": evaluation}
+    if seeds == 1:
+        variances = {"base and seed": between - evaluation, "evaluation": evaluation}
+    else:
+        within = float(means.var(1, ddof=1).mean())
+        variances = {"base": between - within / seeds, "seed": within - evaluation, "evaluation": evaluation}
     return {name: math.sqrt(max(0.0, variance)) for name, variance in variances.items()}
 
 
@@ -129,9 +135,9 @@ def measure(run: Any) -> dict[str, Any]:
     }
 
 
-def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summary(runs: Sequence[Mapping[str, Any]], seeds: int) -> dict[str, Any]:
     """The means of a variant's runs, the deviation with its interval and parts, and the mean curves."""
-    table = np.array([run["rows"] for run in runs]).reshape(-1, SEEDS, len(runs[0]["rows"]))
+    table = np.array([run["rows"] for run in runs]).reshape(-1, seeds, len(runs[0]["rows"]))
     sentiments = [run["sentiment"] for run in runs]
     rewards = np.array([run["curves"]["reward"] for run in runs])
     curves = {name: np.array([run["curves"][name] for run in runs], float).mean(0) for name in CURVES}
@@ -151,7 +157,7 @@ def one(folder: Path, name: str, number: int, *more: str) -> dict[str, Any]:
     """The figures of one run of a variant, which is trained at the first call, with its seconds."""
     from loquent.training import recipes
 
-    recipe, changes = VARIANTS[name]
+    recipe, changes, _ = VARIANTS[name]
     start = base(folder, number // SEEDS)
     settings = [f"model.path={start}", f"training.seed={number}", *COMMON, *changes, *more]
     run = trained(recipes.load(recipe, settings), folder / "-".join([name, str(number), *more]))
@@ -161,9 +167,10 @@ def one(folder: Path, name: str, number: int, *more: str) -> dict[str, Any]:
 
 def study(folder: Path, name: str) -> dict[str, Any]:
     """The line of results of a variant; of those with PAIRS, how far a setting of speed moves a run."""
-    recipe, changes = VARIANTS[name]
-    runs = [one(folder, name, number) for number in range(BASES * SEEDS)]
-    line = {"variant": name, "recipe": recipe, "set": list(changes), **summary(runs)}
+    recipe, changes, seeds = VARIANTS[name]
+    numbers = range(0, BASES * SEEDS, SEEDS // seeds)
+    runs = [one(folder, name, number) for number in numbers]
+    line = {"variant": name, "recipe": recipe, "set": list(changes), **summary(runs, seeds)}
     if name in REPEATED:
         again = [one(folder, name, number, ROUNDED) for number in range(PAIRS)]
         line[ROUNDED] = [
