@@ -13,8 +13,8 @@ without braces; the path takes the place of its `*`. A row may have a source of 
 a form, and cells of its own: `PPO: {at: ppo, remark: the text}`. `@` in a template stands for the row's path;
 paths there begin at `source` ("{0.@.reward:.2f}", or "{[noise=normal, @].moved:.1f}" in a list of records).
 `missing` is the text of a cell whose record lacks a path. `marks: {text: [row, ...]}` puts a text behind the
-last cell of these rows. `paper` in place of `source` names a paper of `bench/papers`; its rows are `TABLE/ROW`,
-with `n` and `row`.
+last cell of these rows. `paper` in place of `source` names a paper of `bench/papers`; its rows are
+`TABLE/ROW`, with `n` and `row`.
 """
 
 from __future__ import annotations
