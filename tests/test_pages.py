@@ -142,7 +142,9 @@ learners:
   form: "{*:.2f}"
   missing: –
   columns: {learner: , reward: reward, "±": deviation, gain: "{least_gain_in_errors:.0f}", how: "{updates}"}
-  rows: {start: , PPO: {at: ppo, how: "{updates} updates"}, best: learning.jsonl 1 learners.grpo}
+  rows:
+    {start: , PPO: {at: ppo, how: "{updates} updates"},
+     best: {at: learning.jsonl 1 learners.grpo, form: "{*:.3f}"}}
   marks: {", old": [best]}
 curves:
   source: learning.jsonl *
@@ -164,7 +166,7 @@ MADE = {
 |---|---:|---:|---:|---:|
 | start | 0.29 | – | – | – |
 | PPO | 0.89 | 0.01 | 37 | 40 updates |
-| best | 0.95 | 0.01 | 46 | 40, old |
+| best | 0.950 | 0.012 | 46 | 40, old |
 """,
     "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
     "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| noise | 19.7 | |\n| walk | | 91.5 |\n",
@@ -201,7 +203,7 @@ def test_a_table_is_made(specify, name):
         ('ppo, how: "', 'ppo, who: "', "row 'PPO' has a cell for 'who', which is no column"),
         ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
         ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
-        ("rows: {start: ,", "rows: {start: 3,", "learners.rows.start"),
+        ("{start: , PPO", "{start: 3, PPO", "learners.rows.start"),
         ("learners:", "others:", "has no table 'learners'; it has others, curves, grid, paper"),
     ],
 )

@@ -33,7 +33,7 @@ RESULT = re.compile("<!-- (?:figures|table|claims): ")
 UNIT = re.compile(r" ?%| (?:seconds|minutes|hours|times)\b")
 HIDDEN = re.compile(
     r"<!-- (?:table|claims|settings): [^>\n]+ -->\n.*?<!-- end -->|<!--.*?-->|^```.*?^```$|^#[^\n]*"
-    r"|^ {4}(?! *[-\d])[^\n]*$|`[^`\n]*`"
+    r"|`[^`\n]*`"
     r"|\]\([^)]*\)|https?://\S+|arXiv:\S+|\b\d{4}\.\d{4,5}\b|^\s*\d+\. "
     r"|\b(?:[Ss]ec(?:tions?|\.)|[Tt]ables?|[Ff]igures?|[Ee]quations?|[Pp]ages?|[Ll]ines?|[Aa]ppendix|[Vv]ersions?"
     r"|Python) [A-Z]?[\d.]*\d(?:(?: and| to|,) \d+\b)*",

@@ -10,10 +10,11 @@
 
 Without `rows` every record below `source` is a row. `form` is the template of all columns that are a path
 without braces; the path takes the place of its `*`. A row may have a source of its own ("other.jsonl 2 ppo"),
-and cells of its own: `PPO: {at: ppo, remark: the text}`. In a template with `@`, which stands for the row's
-path, paths begin at `source` ("{0.@.reward:.2f}"). `missing` is the text of a cell whose record lacks a path.
-`marks: {text: [row, ...]}` puts a text behind the last cell of these rows.
-`paper` in place of `source` names a paper of `bench/papers`; its rows are `TABLE/ROW`, with `n` and `row`.
+a form, and cells of its own: `PPO: {at: ppo, remark: the text}`. `@` in a template stands for the row's path;
+paths there begin at `source` ("{0.@.reward:.2f}", or "{[noise=normal, @].moved:.1f}" in a list of records).
+`missing` is the text of a cell whose record lacks a path. `marks: {text: [row, ...]}` puts a text behind the
+last cell of these rows. `paper` in place of `source` names a paper of `bench/papers`; its rows are
+`TABLE/ROW`, with `n` and `row`.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ def made(page: str, name: str) -> str:
     except Problem as problem:
         raise Problem(f"docs/results/tables/{page}.yaml, {name}: {problem}") from None
     bars = ["---:" if _is_figure(table, title) else "---" for title in table.columns]
+    bars[0] = "---"
     lines = [_line(table.columns), f"|{'|'.join(bars)}|\n", *map(_line, rows)]
     return "".join(lines)
 
@@ -113,15 +115,15 @@ def _template(table: Table, title: str, own: Mapping[str, Any] = EMPTY) -> str:
     text = own[title] if title in own else table.columns[title]
     if text is None:
         return "{name}"
-    path = str(text)
-    if not table.form or "{" in path or title in own:
+    path, form = str(text), str(own.get("form", table.form))
+    if not form or "{" in path or title in own:
         return path
-    return re.sub(r" \*\*? |\*", lambda star: star[0] if star[0].startswith(" ") else path, table.form)
+    return re.sub(r" \*\*? |\*", lambda star: star[0] if star[0].startswith(" ") else path, form)
 
 
 def _cells(table: Table, name: str, row: Row) -> list[str]:
     own = row if isinstance(row, Mapping) else {"at": name if row is None else row}
-    if unknown := set(own) - {"at", *table.columns}:
+    if unknown := set(own) - {"at", "form", *table.columns}:
         raise Problem(f"row {name!r} has a cell for {sorted(unknown)[0]!r}, which is no column")
     at = str(own.get("at", name))
     cells, known, lacking = [], 0, None

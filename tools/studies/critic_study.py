@@ -3,16 +3,14 @@
 The settings, the GPT-2-shaped model, and the prompts are those of the study of learners; a variant
 changes one setting. Its lines are in docs/results/critics.jsonl, its tables in docs/learners.md.
 
-Run: python -m tools.studies.critic_study               (everything; writes the tables too)
+Run: python -m tools.studies.critic_study               (everything)
      python -m tools.studies.critic_study dates ppo     (only these tasks and learners)
-     python -m tools.studies.critic_study page          (writes the tables from the results)
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import subprocess
 import sys
 import tempfile
@@ -26,8 +24,6 @@ from tools.studies.learning_study import DOCS, LEARNERS, TASKS, base, outcome, r
 from tools.studies.learning_study import write_texts as write
 
 RESULTS = DOCS / "results" / "critics.jsonl"
-PAGE = DOCS / "learners.md"
-HEAD = "| learner, and what is changed | mean reward | difference | on validation prompts | explained | KL |"
 SEEDS = {"increasing_numbers": range(3), "dates": range(6)}
 VARIED = ("ppo", "nlpo", "a2c", "trpo")
 RATED = ("ppo", "a2c")  # learners whose critic gets other rates
@@ -111,38 +107,12 @@ def keep(task: str, name: str, found: Mapping[str, Any]) -> None:
     RESULTS.write_text("".join(json.dumps(one) + "\n" for one in every), encoding="utf-8")
 
 
-def table(variants: Mapping[str, Mapping[str, Any]]) -> str:
-    """A row for each variant."""
-    rows = [
-        f"| {name} | {found['reward']:.3f} ± {found['deviation']:.3f} | {_difference(name, found)} | "
-        f"{found['validation']:.3f} | {found['explained']:.2f} | {found['kl']:.2f} |"
-        for name, found in variants.items()
-    ]
-    return "\n".join([HEAD, "|" + "---|" * 6, *rows])
-
-
-def _difference(name: str, found: Mapping[str, Any]) -> str:
-    shown = f"{found['difference']:.3f} ± {found['difference/error']:.3f}"
-    return shown if "," in name else ""
-
-
-def write_page() -> None:
-    """Write the tables into the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    for number, record in enumerate(records(), 1):
-        text = f"<!-- table: critics.jsonl {number} variants -->\n{table(record['variants'])}\n\n"
-        mark = re.compile(rf"(<!-- begin critics-{record['task']} -->\n).*?(<!-- end -->)", re.DOTALL)
-        page = mark.sub(lambda found, text=text: found.group(1) + text + found.group(2), page)
-    PAGE.write_text(page, encoding="utf-8")
-
-
 def main() -> None:
-    """Run the study or the named parts of it, and write the results and the tables."""
+    """Run the study or the named parts of it, and write the results."""
     names = sys.argv[1:]
     tasks, learners = ([name for name in every if name in names] or list(every) for every in (TASKS, VARIED))
-    for task in tasks if names != ["page"] else ():
+    for task in tasks:
         study(task, learners)
-    write_page()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ learning rate is chosen for each learner on validation prompts, with seed 0: of 
 `TARGET` from the base model, the one with the highest score of the judge. Only the chosen rate plays test
 prompts.
 
-Run: python -m tools.studies.preference_study       (writes docs/results/preferences.jsonl and the page)
-     python -m tools.studies.preference_study page  (writes the table of the page from the results)
+Run: python -m tools.studies.preference_study       (writes docs/results/preferences.jsonl)
 
 Runs are kept in the folder that the environment variable LOQUENT_STUDY names, by default runs/preferences. A
 second call takes those that are finished and resumes one that is not.
@@ -17,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -30,7 +28,6 @@ from tools.studies.wander_study import CRITIC, STEPS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "results" / "preferences.jsonl"
-PAGE = DOCS / "learners.md"
 FOLDER = Path(os.environ.get("LOQUENT_STUDY", "runs/preferences"))
 SEEDS = (0, 1, 2)
 ANSWERS, EPISODES, UPDATES, TESTED, VALIDATED = 4, 128, 8, 200, 100
@@ -199,65 +196,34 @@ def summary(one: Mapping[str, Any]) -> dict[str, Any]:
     return record | {"low": over.low, "high": over.high, "runs": runs}
 
 
-def table_text(record: Mapping[str, Any]) -> str:
-    """The table of the page."""
-    titles = ("learner", "learning rate", "score of the judge", "from the start", "from PPO")
-    head = f"| {' | '.join((*titles, 'sentiment', 'perplexity', 'KL'))} |"
-    lines = [head, "|" + "---|" * 8]
-    for name, one in record["learners"].items():
-        steps = [one.get(f"from {low}") for low in ("start", "ppo")]
-        cells = [f"{step['difference']:+.3f} ({step['verdict']})" if step else "" for step in steps]
-        rate = f"{one['rate']:g}" if one["trials"] else ""
-        score = f"{one['judge']:.3f} ± {one['deviation']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
-        others = f"{one['sentiment']:.3f} | {one['perplexity']:.2f} | {one['kl']:.2f}"
-        lines.append(f"| {name} | {rate} | {score} | {cells[0]} | {cells[1]} | {others} |")
-    return "\n".join(lines)
-
-
-def write_page() -> None:
-    """Write the table into the page."""
-    mark = re.compile(r"(<!-- begin preferences -->\n).*?(<!-- end -->)", re.DOTALL)
-    text = f"<!-- table: preferences.jsonl 1 learners -->\n{table_text(results())}\n\n"
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(mark.sub(lambda found: found[1] + text + found[2], page), encoding="utf-8")
-
-
-def results() -> dict[str, Any]:
-    """The kept results."""
-    record: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
-    return record
-
-
 def main() -> None:
-    """Run what is missing of the study, and write the results and the page."""
-    if sys.argv[1:] != ["page"]:
-        from loquent.training import recipes
+    """Run what is missing of the study, and write the results."""
+    from loquent.training import recipes
 
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-        )
-        model = finished(recipes.load("reviews_base"), FOLDER / "base")
-        found = {}
-        for name in ("start", *LEARNERS):
-            found[name] = of_learner(model, name)
-            scores = [f"{one['judge']:.3f}" for one in found[name]["runs"]]
-            sys.stdout.write(f"{name} {found[name]['trials']} {' '.join(scores)}\n")
-            sys.stdout.flush()
-        steps = compared(found)
-        record = {
-            "command": "python -m tools.studies.preference_study",
-            "commit": commit.stdout.strip(),
-            "seconds": round(
-                sum(json.loads(file.read_text("utf-8"))["seconds"] for file in FOLDER.glob("*.json"))
-            ),
-            "episodes": UPDATES * EPISODES,
-            "seeds": len(SEEDS),
-            "tested": TESTED,
-            "validated": VALIDATED,
-            "learners": {name: summary(one) | steps[name] for name, one in found.items()},
-        }
-        RESULTS.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    write_page()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
+    model = finished(recipes.load("reviews_base"), FOLDER / "base")
+    found = {}
+    for name in ("start", *LEARNERS):
+        found[name] = of_learner(model, name)
+        scores = [f"{one['judge']:.3f}" for one in found[name]["runs"]]
+        sys.stdout.write(f"{name} {found[name]['trials']} {' '.join(scores)}\n")
+        sys.stdout.flush()
+    steps = compared(found)
+    record = {
+        "command": "python -m tools.studies.preference_study",
+        "commit": commit.stdout.strip(),
+        "seconds": round(
+            sum(json.loads(file.read_text("utf-8"))["seconds"] for file in FOLDER.glob("*.json"))
+        ),
+        "episodes": UPDATES * EPISODES,
+        "seeds": len(SEEDS),
+        "tested": TESTED,
+        "validated": VALIDATED,
+        "learners": {name: summary(one) | steps[name] for name, one in found.items()},
+    }
+    RESULTS.write_text(json.dumps(record) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
