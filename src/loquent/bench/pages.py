@@ -60,6 +60,7 @@ def cell(row: Row, column: str) -> str:
 
 def state(row: Row, seeds: int) -> str:
     """The number of runs of a row, such as "2 of 3, failed" if one of three runs failed."""
+    seeds = len(row.folders) or seeds  # of this row, which the profile may give fewer
     if row.n == seeds and not row.failures:
         return f"{row.n}"
     return f"{row.n} of {seeds}" + (", failed" if row.failures else "")
@@ -246,7 +247,7 @@ def _ours(results: Results, title: str, rows: list[Row]) -> Table:
             Cell(row.label, title=row.task),
             *(_cell(row, name, ends[name]) for name in names),
             *(texts.both_text(row, name) for name in both),
-            Cell(state(row, len(row.folders)), "failed" if row.failures else ""),
+            Cell(state(row, results.seeds), "failed" if row.failures else ""),
             *texts.sizes(row),
             *([row.tuning or "none"] if tuned else []),
         ]
