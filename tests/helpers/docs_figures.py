@@ -21,6 +21,7 @@ a line that begins with "Published (NAME;") must hold the figures of bench/paper
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,10 +68,12 @@ def leaves(node: Any, key: str = "") -> Iterator[tuple[str, float]]:
         yield key, float(node)
 
 
-def lines(source: str) -> list[Any]:
+def lines(source: str) -> Iterator[Any]:
     """The nodes of "FILE LINE PATH"."""
-    found = results.node(source)
-    return found if source.split(" ")[1] == "*" else [found]
+    file, line, *path = source.split(" ", 2)
+    for index, text in enumerate((RESULTS / file).read_text().splitlines(), 1):
+        if line in ("*", str(index)):
+            yield results.walk(results.within_ranges(json.loads(text), file), path[0] if path else "")
 
 
 def calculated(node: Any, text: str, figure: str) -> float:

@@ -53,12 +53,17 @@ def node(source: str) -> Any:
 
 @cache
 def _records(file: str) -> list[Any]:
-    """All lines of a file, with the intervals of a suite's columns cut at their ranges."""
+    """All lines of a file."""
     try:
         lines = [json.loads(line) for line in (RESULTS / file).read_text(encoding="utf-8").splitlines()]
     except FileNotFoundError:
         raise Problem(f"there is no file docs/results/{file}") from None
-    return [_cut(line, _ranges(line.get("suite", file.removesuffix(".jsonl")))) for line in lines]
+    return [within_ranges(line, file) for line in lines]
+
+
+def within_ranges(record: Any, file: str) -> Any:
+    """A line of a file, with the intervals of a suite's columns cut at their ranges."""
+    return _cut(record, _ranges(record.get("suite", file.removesuffix(".jsonl"))))
 
 
 @cache
