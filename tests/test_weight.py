@@ -18,7 +18,7 @@ LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 5_182,
-    "bench": 6_647,
+    "bench": 6_644,
     "cli": 3_589,
     "core": 4_030,
     "corpora": 1_552,
@@ -28,11 +28,11 @@ LIMITS = {
     "metrics": 5_405,
     "models": 7_187,
     "pretrained": 3_340,
-    "report": 2_779,
+    "report": 2_753,
     "rewards": 1_496,
-    "statistics": 1_091,
+    "statistics": 1_112,
     "tasks": 12_869,
-    "tools": 2_933,
+    "tools": 2_974,
     "training": 5_011,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
