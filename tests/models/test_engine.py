@@ -319,9 +319,10 @@ SMALL = (
 
 def test_a_second_engine_trains_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(PlainLoop, "loads", [])
-    ours = recipes.load("reviews_ppo", SMALL, profile="smoke")
+    steps = ("algorithm.epochs=2", "algorithm.schedule=constant", "algorithm.warmup=0")
+    ours = recipes.load("reviews_ppo", [*SMALL, *steps], profile="smoke")
     engine = f"decoding.engine={PLAIN}:PlainLoop"  # of evaluations too
-    theirs = recipes.load("reviews_ppo", [*SMALL, engine], profile="smoke")
+    theirs = recipes.load("reviews_ppo", [*SMALL, *steps, engine], profile="smoke")
     runs = {
         name: train(recipe, tmp_path / name, progress=False)
         for name, recipe in (("ours", ours), ("theirs", theirs))

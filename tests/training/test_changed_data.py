@@ -29,7 +29,7 @@ def run(tmp_path):
     overrides = [f"task={{kind: generation, source: path, path: {data}}}", "training.updates=1"]
     (tmp_path / "words.txt").write_text("good 1\n")
     overrides += [f"rewards={{lexicon: {{weight: 0.1, path: {tmp_path}/words.txt}}}}", "metrics={}"]
-    overrides += ["training.checkpoint_every=1"]
+    overrides += ["training.checkpoint_every=1", "algorithm.schedule=constant"]
     recipe = recipes.load("reviews_ppo", overrides, profile="smoke")
     train(recipe, tmp_path / "run", progress=False)
     return data, tmp_path / "run"

@@ -334,4 +334,4 @@ def test_a_run_on_stored_rows_is_the_run_on_rows_in_memory(tmp_path, monkeypatch
         assert len(state["base"]["digest"]) == 16
         assert pool(trainer.task, trainer.settings).rows[0] == trainer.task.rows("train")[0]
     kept = [{name: value for name, value in log.items() if "seconds" not in name} for log in logs]
-    assert kept[0] == kept[1]
+    assert repr(kept[0]) == repr(kept[1])  # nan, where targets do not vary, is not equal to itself

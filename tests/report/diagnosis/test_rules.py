@@ -181,7 +181,7 @@ def test_a_critic_of_a_solved_run_is_not_called_useless(tmp_path):
 def test_a_useless_critic_is_told_of_its_learning_rate(tmp_path):
     (recipe, curves, how), _ = CASES["critic_explains_nothing"]
     [finding] = run(tmp_path / "run", recipe, curves, **how).findings
-    assert "algorithm.critic_learning_rate: " in finding.setting
+    assert "algorithm.critic_learning_rate = 5e-05: three times algorithm.learning_rate" in finding.setting
 
 
 STILL = {"policy/entropy": (2.0, 2.0), "rollout/return": LEVEL, "kl/reference_k3": (1e-5, 1e-5, 1e-6)}

@@ -55,7 +55,9 @@ def recipe(kind, updates=2):
         f"{{updates: {updates}, episodes: 6, evaluate_every: 1, evaluate_episodes: 3, final_episodes: 3}}"
     )
     return recipes.load(
-        "reviews_ppo", [*SMALL, f"algorithm.kind={kind}", f"training={training}"], profile="smoke"
+        "reviews_ppo",
+        [*SMALL, f"algorithm.kind={kind}", "algorithm.schedule=constant", f"training={training}"],
+        profile="smoke",
     )
 
 
