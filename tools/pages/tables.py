@@ -32,7 +32,7 @@ from loquent.core import schema
 from loquent.core.values import EMPTY
 from loquent.errors import UnknownName
 from tools.pages.records import RESULTS, SOURCE, Problem, names, node, walk
-from tools.pages.templates import FIELD, filled
+from tools.pages.templates import FIELD, fill
 
 SPECIFICATIONS = RESULTS / "tables"
 Row = str | None | Mapping[str, str | int | float | None]
@@ -68,7 +68,7 @@ def specifications(page: str) -> Mapping[str, Table]:
         raise Problem(f"docs/results/tables/{page}.yaml: {error}") from None
 
 
-def made(page: str, name: str) -> str:
+def make(page: str, name: str) -> str:
     """A table in Markdown.
 
     Raises:
@@ -130,11 +130,11 @@ def _cells(table: Table, name: str, row: Row) -> list[str]:
     for title in table.columns:
         template = _template(table, title, own)
         if not _has_figure(template):
-            cells.append(filled(template, EMPTY, name))
+            cells.append(fill(template, EMPTY, name))
             continue
         try:
             found = node(table.source) if "@" in template else _node(table, at)
-            cells.append(filled(template.replace("@", at), found, name))
+            cells.append(fill(template.replace("@", at), found, name))
             known += 1
         except Problem as problem:
             if table.missing is None:
