@@ -150,6 +150,11 @@ curves:
   source: learning.jsonl *
   columns: {learner: "`{name}`", counting: "{0.learners.@.reward:.3f}"}
   rows: [ppo, trpo]
+list:
+  source: learning.jsonl 1 learners
+  form: "{*:.1f}"
+  columns: [learner, reward, kl]
+  rows: [ppo]
 grid:
   source: watch_rates.jsonl 2 cells
   form: "{[*, @].speaks * 100:.1f}"
@@ -170,6 +175,7 @@ MADE = {
 """,
     "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
     "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| noise | 19.7 | |\n| walk | | 91.5 |\n",
+    "list": "| learner | reward | kl |\n|---|---:|---:|\n| ppo | 0.9 | 0.9 |\n",
     "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
 }
 
@@ -204,7 +210,7 @@ def test_a_table_is_made(specify, name):
         ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
         ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
         ("{start: , PPO", "{start: 3, PPO", "learners.rows.start"),
-        ("learners:", "others:", "has no table 'learners'; it has others, curves, grid, paper"),
+        ("learners:", "others:", "has no table 'learners'; it has others, curves, list, grid, paper"),
     ],
 )
 def test_a_wrong_specification_is_refused(specify, old, new, says):

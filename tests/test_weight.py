@@ -32,7 +32,7 @@ LIMITS = {
     "rewards": 1_496,
     "statistics": 1_091,
     "tasks": 12_869,
-    "tools": 3_770,
+    "tools": 3_778,
     "training": 4_975,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
