@@ -29,7 +29,7 @@ def test_a_page_is_as_its_records_make_it(path):
 
 
 def test_mistakes_are_reported():
-    _, reported, missed = mutations.measured(40, seed=0)
+    _, reported, missed = mutations.measure(40, seed=0)
     assert reported.total() >= 39, missed
 
 
@@ -51,7 +51,7 @@ def test_mistakes_are_reported():
     ],
 )
 def test_a_template_is_filled(template, text):
-    assert templates.filled(template, RECORD, "PPO") == text
+    assert templates.fill(template, RECORD, "PPO") == text
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_template_is_filled(template, text):
 )
 def test_a_wrong_template_is_refused(template, says):
     with pytest.raises(Problem, match=says):
-        templates.filled(template, RECORD)
+        templates.fill(template, RECORD)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ SETTINGS = "A rate of 0.5 at 3 places.\n<!-- given: 0.5 -->\n"
 
 
 def test_a_true_page_is_left_as_it_is():
-    assert page.made(PAGE, "none") == (PAGE, [])
+    assert page.make(PAGE, "none") == (PAGE, [])
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,11 @@ curves:
   source: learning.jsonl *
   columns: {learner: "`{name}`", counting: "{0.learners.@.reward:.3f}"}
   rows: [ppo, trpo]
+list:
+  source: learning.jsonl 1 learners
+  form: "{*:.1f}"
+  columns: [learner, reward, kl]
+  rows: [ppo]
 grid:
   source: watch_rates.jsonl 2 cells
   form: "{[*, @].speaks * 100:.1f}"
@@ -170,6 +175,7 @@ MADE = {
 """,
     "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
     "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| noise | 19.7 | |\n| walk | | 91.5 |\n",
+    "list": "| learner | reward | kl |\n|---|---:|---:|\n| ppo | 0.9 | 0.9 |\n",
     "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
 }
 
@@ -186,7 +192,7 @@ def specify(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", MADE)
 def test_a_table_is_made(specify, name):
     specify(SPECIFICATION)
-    assert tables.made("page", name) == MADE[name]
+    assert tables.make("page", name) == MADE[name]
 
 
 @pytest.mark.parametrize(
@@ -204,23 +210,23 @@ def test_a_table_is_made(specify, name):
         ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
         ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
         ("{start: , PPO", "{start: 3, PPO", "learners.rows.start"),
-        ("learners:", "others:", "has no table 'learners'; it has others, curves, grid, paper"),
+        ("learners:", "others:", "has no table 'learners'; it has others, curves, list, grid, paper"),
     ],
 )
 def test_a_wrong_specification_is_refused(specify, old, new, says):
     assert old in SPECIFICATION
     specify(SPECIFICATION.replace(old, new, 1))
     with pytest.raises(Problem) as caught:
-        tables.made("page", "learners")
+        tables.make("page", "learners")
     assert says in str(caught.value)
 
 
 def test_unknown_pages_and_rows_of_papers_are_named(specify):
     with pytest.raises(Problem, match=r"there is no docs/results/tables/page.yaml"):
-        tables.made("page", "paper")
+        tables.make("page", "paper")
     specify(SPECIFICATION.replace("table-5/PPO/0.1", "table-5/PPO"))
     with pytest.raises(Problem, match=r"named 'PPO'.*PPO/0\.1"):
-        tables.made("page", "paper")
+        tables.make("page", "paper")
 
 
 def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys):

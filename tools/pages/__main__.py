@@ -10,7 +10,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from tools.pages.page import key, made, pages
+from tools.pages.page import key, make, pages
 from tools.pages.records import ROOT
 
 
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     failed = False
     for page in map(Path.resolve, map(Path, options.pages)) if options.pages else pages():
         old, place = page.read_text(encoding="utf-8"), str(page.relative_to(ROOT))
-        new, wrong = made(old, key(page))
+        new, wrong = make(old, key(page))
         for fault in wrong:
             print(f"{place}: {fault}", file=sys.stderr)
         failed |= bool(wrong) or (options.check and new != old)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.pages.templates import filled
+from tools.pages.templates import fill
 
 EFFECT = "difference {difference.mean:.3f}(? [{difference.low:.3f}, {difference.high:.3f}] over {over}?)"
 ERROR = " ± {difference.error:.3f} (standard error over seeds)"
@@ -34,13 +34,13 @@ def _claim(record: Mapping[str, Any]) -> str:
 
 def _step(step: Mapping[str, Any]) -> str:
     paper = f"; paper: {' → '.join(step['paper'])}" if step.get("paper") else ""
-    size = f"n = {step['difference']['n']}; {filled(SIZE, step)}"
+    size = f"n = {step['difference']['n']}; {fill(SIZE, step)}"
     decided = f"{_effect(step)} ({size}); uncorrected: {step['verdict']}{paper}"
     return f"    - {step['low']} → {step['high']}: {decided}\n"
 
 
 def _effect(step: Mapping[str, Any]) -> str:
-    return filled(EFFECT + ("" if step["difference"]["low"] is not None else ERROR), step)
+    return fill(EFFECT + ("" if step["difference"]["low"] is not None else ERROR), step)
 
 
 def _p(value: float) -> str:

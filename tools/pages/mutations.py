@@ -27,7 +27,7 @@ def results(text: str) -> Iterator[prose.Span]:
     return prose.sections(text) if prose.RESULT.search(text) else iter(())
 
 
-def swapped(text: str, first: prose.Span, second: prose.Span) -> str:
+def swap(text: str, first: prose.Span, second: prose.Span) -> str:
     """A text with two of its parts exchanged."""
     return (
         text[: first[0]]
@@ -45,7 +45,7 @@ def cells(text: str, row: prose.Span) -> list[prose.Span]:
     return [place for place in found if NUMBER.search(text, *place)]
 
 
-def stepped(printed: str, up: bool) -> str:
+def step(printed: str, up: bool) -> str:
     """A number with its last digit one larger or smaller."""
     mantissa, _, power = printed.partition("e")
     digits = len(mantissa.partition(".")[2])
@@ -79,17 +79,17 @@ def changes(text: str, draw: random.Random) -> Iterator[Change]:
             group = draw.choice(groups)
             first, second = sorted(draw.sample(group, 2))
             if text[slice(*first)] != text[slice(*second)]:
-                yield kind, swapped(text, first, second)
+                yield kind, swap(text, first, second)
     for place, spots in {"a table": inside, "a text": numbers}.items():
         for kind in ("integer", "decimal"):
             found = [spot for spot in spots if ("." in text[slice(*spot)]) == (kind == "decimal")]
             if found:
                 first, last = draw.choice(found)
-                new = stepped(text[first:last], draw.random() < 0.5)
+                new = step(text[first:last], draw.random() < 0.5)
                 yield f"{kind} of {place}", text[:first] + new + text[last:]
 
 
-def measured(count: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
+def measure(count: int, seed: int) -> tuple[Counter[str], Counter[str], list[str]]:
     """The changes by kind, those that were reported, and the lines of those that were not."""
     draw, texts = random.Random(seed), {page: page.read_text(encoding="utf-8") for page in pages()}
     texts = {page: text for page, text in texts.items() if any(results(text))}
@@ -108,7 +108,7 @@ def measured(count: int, seed: int) -> tuple[Counter[str], Counter[str], list[st
 
 
 if __name__ == "__main__":
-    made, reported, missed = measured(*map(int, [*sys.argv[1:], "500", "0"][:2]))
+    made, reported, missed = measure(*map(int, [*sys.argv[1:], "500", "0"][:2]))
     print(*missed, sep="\n")
     for kind, number in sorted(made.items()):
         print(f"{kind}: {reported[kind]} of {number}")

@@ -33,7 +33,7 @@ def key(page: Path) -> str:
     return page.parent.name if page.parent.name == "results" else page.stem
 
 
-def made(text: str, page: str) -> tuple[str, list[str]]:
+def make(text: str, page: str) -> tuple[str, list[str]]:
     """The text of a page made anew, and what is wrong with it: figures without a source, unknown records."""
     if page == "known":  # these imports of programs that import torch stand where they are needed
         from tools.known import page as known
@@ -49,7 +49,7 @@ def made(text: str, page: str) -> tuple[str, list[str]]:
             wrong.append(str(problem))
             return match[0]
 
-    new, faults = prose.filled(prose.MADE.sub(block, text))
+    new, faults = prose.fill(prose.MADE.sub(block, text))
     return new, wrong + faults
 
 
@@ -58,14 +58,14 @@ def _block(kind: str, page: str, name: str) -> str:
     if kind == "claims":
         return claims.lines(node(name))
     if kind == "table":
-        return tables.made(page, name)
+        return tables.make(page, name)
     from tools.studies import defaults_page
 
     return defaults_page.table(name)
 
 
 def problems(text: str, page: str) -> list[str]:
-    """What is wrong with a page: as `made`, and the lines that are not as their records make them."""
-    new, wrong = made(text, page)
+    """What is wrong with a page: as `make`, and the lines that are not as their records make them."""
+    new, wrong = make(text, page)
     lines = difflib.unified_diff(text.splitlines(), new.splitlines(), lineterm="", n=0)
     return wrong + [line for line in lines if not line.startswith(("---", "+++", "@@"))]

@@ -4,7 +4,7 @@
     <!-- figures: grue.jsonl 1 cells.CommonGen | supervised.reward | ppo.reward | 3 | ppo.seconds / 60 -->
 
 A comment accounts for every number since the comment before it, or since the heading, in order: a file with
-its line and path, then for each number a path or a calculation (`records.calculated`), or the number itself
+its line and path, then for each number a path or a calculation (`records.calculate`), or the number itself
 if nobody measured it (a setting). A figure keeps its form: digits, commas, sign. On a page with such a
 comment or a table every number needs an entry. On other pages numbers with decimals, per cent or a unit need
 `<!-- given: 0.05 -->`, or `<!-- tested: TEST 0.05 -->` for what a test computes. Numbers in code, in tables
@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from tools.pages.records import ROOT, SOURCE, Problem, calculated, node, number
-from tools.pages.templates import rounded
+from tools.pages.records import ROOT, SOURCE, Problem, calculate, node, number
+from tools.pages.templates import round_half_up
 
 COMMENT = re.compile(r"<!-- (figures|given|tested): (.*?)-->", re.DOTALL)
 FIGURE = re.compile(
@@ -62,13 +62,13 @@ def like(printed: str, exact: float) -> str:
     if power:
         exact /= 10.0 ** int(power)
     comma = "," if "," in mantissa or abs(exact) >= 10_000 else ""
-    text = rounded(exact, f"{'+' * (printed[0] == '+')}{comma}.{digits}f")
+    text = round_half_up(exact, f"{'+' * (printed[0] == '+')}{comma}.{digits}f")
     if re.match(r"[-+]?\.", printed):
         text = text.replace("0.", ".", 1)
     return text + f"e{power}" * bool(power)
 
 
-def filled(text: str) -> tuple[str, list[str]]:
+def fill(text: str) -> tuple[str, list[str]]:
     """A page with its figures filled from their records, and what is wrong with it."""
     given, wrong, parts = None if RESULT.search(text) else _constants(text), [], []
     for start, end in sections(text):
@@ -98,7 +98,7 @@ def _tests(text: str) -> list[str]:
 
 
 def _section(text: str, given: set[str] | None) -> tuple[str, list[str]]:
-    """A section as `filled` makes it; without `given` every number needs an entry."""
+    """A section as `fill` makes it; without `given` every number needs an entry."""
     places, wrong = numbers(text), []
     comments = [match for match in COMMENT.finditer(text) if match[1] == "figures"]
     changes: list[tuple[Span, str]] = []
@@ -147,7 +147,7 @@ def _changes(text: str, spans: list[Span], body: str) -> Iterator[tuple[Span, st
             if entry != old:
                 raise Problem(f"{old!r} should be {entry!r}, a setting in {body.strip()[:80]!r}")
             continue
-        exact = calculated(base, entry)
+        exact = calculate(base, entry)
         if isinstance(exact, str):
             exact = number(exact)
         yield span, like(old, exact)

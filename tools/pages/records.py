@@ -104,7 +104,7 @@ def walk(value: Any, path: str, place: str = "") -> Any:
     if not path:
         return value
     nearest = None
-    for name, below in _named(value, path):
+    for name, below in _matches(value, path):
         try:
             return walk(below, path[len(name) + 1 :], place)
         except Problem as problem:
@@ -114,7 +114,7 @@ def walk(value: Any, path: str, place: str = "") -> Any:
     )
 
 
-def _named(value: Any, path: str) -> list[tuple[str, Any]]:
+def _matches(value: Any, path: str) -> list[tuple[str, Any]]:
     """The items with which a path may begin, the longest name first."""
     if isinstance(value, list) and (match := re.match(r"\[[^\]]*\]", path)):
         return [(match[0], item) for item in value[::-1] if _fits(item, match[0][1:-1])]
@@ -155,7 +155,7 @@ def number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def calculated(base: Any, text: str) -> Any:
+def calculate(base: Any, text: str) -> Any:
     """The value of a path below a node, or a calculation with paths and numbers.
 
     Calculations go from the left, with + - * / ** between spaces. `-PATH` has the other sign. `PATH #2` is

@@ -5,7 +5,7 @@
       columns:
         learner:                            # empty: the name of the row
         reward: "{reward:.3f} ± {deviation:.3f}"
-        remark: text that stands in every row
+        remark: text that stands in every row   # or `columns` is a list of titles that are the paths
       rows: {start:, PPO: ppo}              # name: path below `source`, if it is another; or a list of names
 
 Without `rows` every record below `source` is a row. `form` is the template of all columns that are a path
@@ -32,7 +32,7 @@ from loquent.core import schema
 from loquent.core.values import EMPTY
 from loquent.errors import UnknownName
 from tools.pages.records import RESULTS, SOURCE, Problem, names, node, walk
-from tools.pages.templates import FIELD, filled
+from tools.pages.templates import FIELD, fill
 
 SPECIFICATIONS = RESULTS / "tables"
 Row = str | None | Mapping[str, str | int | float | None]
@@ -42,7 +42,7 @@ Row = str | None | Mapping[str, str | int | float | None]
 class Table:
     """The specification of a table; the module says what its fields are."""
 
-    columns: Mapping[str, str | None]
+    columns: tuple[str, ...] | Mapping[str, str | None]
     source: str = ""
     paper: str = ""
     rows: tuple[str, ...] | Mapping[str, Row] = ()
@@ -68,7 +68,7 @@ def specifications(page: str) -> Mapping[str, Table]:
         raise Problem(f"docs/results/tables/{page}.yaml: {error}") from None
 
 
-def made(page: str, name: str) -> str:
+def make(page: str, name: str) -> str:
     """A table in Markdown.
 
     Raises:
@@ -80,14 +80,14 @@ def made(page: str, name: str) -> str:
     table = known[name]
     try:
         rows = [_cells(table, title, row) for title, row in _rows(table).items()]
-        for title, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
+        for title, cells in zip(_columns(table), zip(*rows, strict=True), strict=True):
             if table.missing is not None and set(cells) == {table.missing} and _is_figure(table, title):
                 raise Problem(f"column {title!r} has no figure")
     except Problem as problem:
         raise Problem(f"docs/results/tables/{page}.yaml, {name}: {problem}") from None
-    bars = ["---:" if _is_figure(table, title) else "---" for title in table.columns]
+    bars = ["---:" if _is_figure(table, title) else "---" for title in _columns(table)]
     bars[0] = "---"
-    lines = [_line(table.columns), f"|{'|'.join(bars)}|\n", *map(_line, rows)]
+    lines = [_line(_columns(table)), f"|{'|'.join(bars)}|\n", *map(_line, rows)]
     return "".join(lines)
 
 
@@ -104,6 +104,14 @@ def _has_figure(template: str) -> bool:
     return any(field[1] != "name" for field in FIELD.finditer(template))
 
 
+def _columns(table: Table) -> Mapping[str, str | None]:
+    """The templates of the columns by title; in a list of titles each is its path, and the first the name."""
+    if isinstance(table.columns, Mapping):
+        return table.columns
+    first, *others = table.columns
+    return {first: None, **{title: title for title in others}}
+
+
 def _rows(table: Table) -> Mapping[str, Row]:
     if isinstance(table.rows, Mapping):
         return table.rows
@@ -112,7 +120,7 @@ def _rows(table: Table) -> Mapping[str, Row]:
 
 def _template(table: Table, title: str, own: Mapping[str, Any] = EMPTY) -> str:
     """The template of a cell: the row's own, the column's, or the path of the column in the form."""
-    text = own[title] if title in own else table.columns[title]
+    text = own[title] if title in own else _columns(table)[title]
     if text is None:
         return "{name}"
     path, form = str(text), str(own.get("form", table.form))
@@ -123,18 +131,18 @@ def _template(table: Table, title: str, own: Mapping[str, Any] = EMPTY) -> str:
 
 def _cells(table: Table, name: str, row: Row) -> list[str]:
     own = row if isinstance(row, Mapping) else {"at": name if row is None else row}
-    if unknown := set(own) - {"at", "form", *table.columns}:
+    if unknown := set(own) - {"at", "form", *_columns(table)}:
         raise Problem(f"row {name!r} has a cell for {sorted(unknown)[0]!r}, which is no column")
     at = str(own.get("at", name))
     cells, known, lacking = [], 0, None
-    for title in table.columns:
+    for title in _columns(table):
         template = _template(table, title, own)
         if not _has_figure(template):
-            cells.append(filled(template, EMPTY, name))
+            cells.append(fill(template, EMPTY, name))
             continue
         try:
             found = node(table.source) if "@" in template else _node(table, at)
-            cells.append(filled(template.replace("@", at), found, name))
+            cells.append(fill(template.replace("@", at), found, name))
             known += 1
         except Problem as problem:
             if table.missing is None:

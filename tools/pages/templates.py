@@ -10,13 +10,13 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from tools.pages.records import Problem, calculated
+from tools.pages.records import Problem, calculate
 
 FIELD = re.compile(r"\{([^{}]+?)(?::(\+?,?(?:\.\d+)?[fg]?))?\}")
 OPTIONAL = re.compile(r"\(\?(.*?)\?\)")
 
 
-def filled(template: str, node: Any, name: str = "") -> str:
+def fill(template: str, node: Any, name: str = "") -> str:
     """A template with its figures from a node; `{name}` is the row's name.
 
     Raises:
@@ -25,17 +25,17 @@ def filled(template: str, node: Any, name: str = "") -> str:
 
     def optional(match: re.Match[str]) -> str:
         try:
-            return filled(match[1], node, name)
+            return fill(match[1], node, name)
         except Problem:
             return ""
 
     def field(match: re.Match[str]) -> str:
-        return name if match[1] == "name" else shown(calculated(node, match[1]), match[2], match[1])
+        return name if match[1] == "name" else show(calculate(node, match[1]), match[2], match[1])
 
     return FIELD.sub(field, OPTIONAL.sub(optional, template))
 
 
-def shown(value: Any, form: str | None, path: str) -> str:
+def show(value: Any, form: str | None, path: str) -> str:
     """A value in a format; texts and integers need none."""
     if isinstance(value, str) and not form:
         return value
@@ -43,10 +43,10 @@ def shown(value: Any, form: str | None, path: str) -> str:
         raise Problem(f"{path!r} is no figure, but {str(value)[:60]!r}")
     if isinstance(value, float) and not form:
         raise Problem(f"{path!r} is {value}; write its digits, such as {{{path}:.3f}}")
-    return rounded(value, form or "d")
+    return round_half_up(value, form or "d")
 
 
-def rounded(value: float, form: str) -> str:
+def round_half_up(value: float, form: str) -> str:
     """A number in a format. A half is rounded away from zero, as readers of a record round it."""
     digits = re.search(r"\.(\d+)f", form)
     if not digits:
