@@ -12,11 +12,7 @@ from tools.pages.records import ROOT, Problem, node
 UNCONVERTED = frozenset(
     {
         "README.md",
-        "docs/benchmarks.md",
-        "docs/evidence.md",
-        "docs/grue.md",
         "docs/reward-hacking.md",
-        "docs/results/README.md",
     }
 )  # pages with figures in the form of tests/helpers/docs_figures.py; the last one takes that file with it
 
