@@ -54,7 +54,9 @@ def _step(step: Mapping[str, Any]) -> str:
     paper = f"; paper: {' → '.join(step['paper'])}" if step.get("paper") else ""
     size = f"n = {step['difference']['n']}; {fill(SIZE, step)}"
     alone = "uncorrected" if step["over"] == BOTH else f"{ON_ROWS}, uncorrected"
-    return f"    - {step['low']} → {step['high']}: {_effect(step)} ({size}); {alone}: {step['verdict']}{paper}\n"
+    return (
+        f"    - {step['low']} → {step['high']}: {_effect(step)} ({size}); {alone}: {step['verdict']}{paper}\n"
+    )
 
 
 def _effect(step: Mapping[str, Any]) -> str:
