@@ -32,7 +32,7 @@ LIMITS = {
     "rewards": 1_496,
     "statistics": 1_112,
     "tasks": 12_869,
-    "tools": 2_974,
+    "tools": 2_967,
     "training": 5_011,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
