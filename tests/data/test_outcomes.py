@@ -146,6 +146,18 @@ def test_what_a_metric_does_not_apply_to_is_told():
     )
 
 
+def test_values_by_row_are_what_is_averaged():
+    found = evaluate_agent(Maze(), SEVEN, episodes=20, metrics=[Sometimes()], by_row=True)
+    assert found.by_row["success"] == [1.0] * 7 + [0.0] * 13
+    assert found.by_row["reward_where_present/toll"] == [None] * 17 + [-2.0] * 3
+    assert found.by_row["sometimes"] == [1.0] * 7 + [None] * 13
+    for key, column in found.by_row.items():
+        present = [number for number in column if number is not None]
+        assert found.values[key] == pytest.approx(sum(present) / len(present), abs=1e-12)
+    assert found.values.keys() - found.by_row.keys() == {"scored/sometimes"}
+    assert evaluate_agent(Maze(), SEVEN, episodes=20).by_row == {}
+
+
 def test_success_is_watched_upwards_and_a_mean_over_some_episodes_is_not():
     assert higher_is_better("success", (), Record(exit=1.0)) is True
     for key in ("reward_where_present/exit", "ended/left", "scored/sometimes"):

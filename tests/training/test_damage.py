@@ -233,7 +233,7 @@ DAMAGES = {
 FILES = [
     "metrics.jsonl", "timings.jsonl", "episodes/update-2.jsonl", "episodes/update-4.jsonl", "config.yaml",
     "machine.json", "evaluation.json",
-    "episodes.jsonl", "checkpoints/best.json", "checkpoints/update-2/state.json",
+    "evaluation_rows.jsonl", "episodes.jsonl", "checkpoints/best.json", "checkpoints/update-2/state.json",
     *(f"{NEWEST}/{name}" for name in ("manifest.json", "state.json", "state.safetensors", "logs.json",
         "policy/config.json",
                                       "policy/model.safetensors", "policy/tokenizer.json")),

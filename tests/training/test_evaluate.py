@@ -6,12 +6,14 @@ from collections import namedtuple
 import pytest
 
 from helpers.tracers.echo import Echo
+from loquent.agents.baselines import Random
 from loquent.core import registry
 from loquent.core.metric import Context, Measured
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
-from loquent.errors import BadSetting
-from loquent.training.evaluate import measure
+from loquent.errors import BadSetting, BrokenMetric
+from loquent.tasks.tagging.task import Tagging
+from loquent.training.evaluate import evaluate_agent, measure
 from loquent.training.metrics import build_metrics, higher_is_better, owners
 
 Dictionary = namedtuple("Dictionary", "name higher_is_better")  # a metric that does not tell its keys
@@ -57,6 +59,35 @@ def test_two_metrics_of_one_kind_have_keys_of_their_own():
     }
     assert values.keys() <= {key for metric in metrics for key in metric.keys}
     assert [metric.name for metric in metrics] == ["one", "two", "diversity"]
+
+
+def test_the_scores_of_a_task_have_pseudo_values_by_row():
+    """Of 6 episodes on 4 rows the first two rows are played twice, and leave together."""
+    task = Tagging(Tagging.Options(limit=4))
+    rows = task.rows("train")
+    found = evaluate_agent(task, Random(task), split="train", episodes=6, by_row=True)
+    pairs = list(zip([*rows, *rows[:2]], found.episodes, strict=True))
+    for left_out, row in enumerate(rows):
+        rest = task.measure([(own, one.turns[-1].observation) for own, one in pairs if own.id != row.id])
+        for name in ("token_f1", "span_f1", "exact"):
+            column = found.by_row[f"score/{name}"]
+            assert column[left_out] == pytest.approx(4 * found.values[f"score/{name}"] - 3 * rest[name])
+            assert column[4:] == column[:2]
+    assert len(set(found.by_row["score/token_f1"])) > 1
+
+
+def test_an_error_of_ones_own_in_leaving_out_is_one_line(monkeypatch, tmp_path):
+    (tmp_path / "half.py").write_text(
+        "from loquent import Measured\n"
+        "class Half:\n"
+        "    name, version, higher_is_better = 'half:Half', 1, True\n"
+        "    def __call__(self, samples):\n"
+        "        return Measured({}, {'half': 1.0}, leave_out=lambda numbers: {'half': 1 / 0})\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    metric = __import__("half").Half()
+    with pytest.raises(BrokenMetric, match=r"half.*ZeroDivisionError"):
+        evaluate_agent(Echo(), Random(Echo()), episodes=3, metrics=[metric], by_row=True)
 
 
 def test_one_key_twice_is_refused(monkeypatch):

@@ -90,17 +90,11 @@ def test_a_run_killed_again_and_again_is_the_same_run(name, wholes, tmp_path, re
 
 @pytest.mark.parametrize(
     ("moment", "kind"),
-    [
-        ("in_episodes", "ppo"),
-        ("in_rows", "ppo"),
-        ("in_reference", "ppo"),
-        ("in_note", "supervised"),
-        ("in_rewriting", "ppo"),
-    ],
+    [("in_episodes", "ppo"), ("in_reference", "ppo"), ("in_note", "supervised"), ("in_rewriting", "ppo")],
 )
 def test_a_kill_in_any_other_file_loses_nothing(moment, kind, wholes, tmp_path):
     file, whole = wholes[kind]
-    first = [("after_log", 3)] if moment == "in_rewriting" else []
+    first = {"in_rewriting": [("after_log", 3)], "in_episodes": [("in_rows", 1)]}.get(moment, [])
     killed.again_and_again(file, tmp_path / "run", [*first, (moment, 1)])
     assert difference(whole, tmp_path / "run") is None
     assert not list((tmp_path / "run").rglob(".*.partial")), "nothing is left of what was being written"

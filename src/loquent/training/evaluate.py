@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from loquent.data.groups import Groups
 from loquent.data.pools import evaluation_seed, held_out
 from loquent.files import final_evaluation
 from loquent.metrics.jackknife import pseudo_values
+from loquent.metrics.making import blame
 from loquent.metrics.scoring import finite
 from loquent.metrics.shared_parts import with_means
 from loquent.rewards import compose
@@ -209,7 +210,7 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     samples = compose.samples_of(played, own)
     values: dict[str, float] = {}
     columns: Scores = {}
-    parts: list[Measured] = []
+    parts: dict[str, Callable[[Sequence[int]], dict[str, float]]] = {}
     for metric in metrics:
         if episodes and not known:
             measured = Measured({key: [] for key in traits(metric).keys}, {})
@@ -222,7 +223,8 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
-        parts.append(measured)
+        if measured.leave_out is not None:
+            parts[metric.name] = measured.leave_out
         scored = {key: dict(zip(known, column, strict=True)) for key, column in measured.samples.items()}
         every = {key: [column.get(i) for i in range(len(episodes))] for key, column in scored.items()}
         columns |= every
@@ -235,7 +237,11 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
 
     def leave_out(numbers: Sequence[int]) -> dict[str, float]:
         own = [places[number] for number in numbers if number in places]
-        return {key: value for part in parts if part.leave_out for key, value in part.leave_out(own).items()}
+        rest: dict[str, float] = {}
+        for name, part in parts.items():
+            with blame(name):
+                rest |= part(own)
+        return rest
 
     return Measured(columns, values, leave_out=leave_out)
 
