@@ -1,4 +1,4 @@
-"""README's table of the quickstart: made from the record of pairs of base model and seed."""
+"""The record of pairs of base model and seed, and the pages that are made from it."""
 
 import json
 import math
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers import docs_figures
 from loquent.bench import exports, jobs, quickstart, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence.outcome import Outcome
+from tools.pages import page as pages
+from tools.pages import records
 from tools.studies import quickstart_page
 
 PER_WORD = {"five_gram_per_word": 5.02, "model_per_word": 4.44}
@@ -39,35 +40,51 @@ def made():
 
 
 @pytest.fixture
-def pages(tmp_path, monkeypatch):
-    """Copies of the pages, of the results and of the recorded deviations."""
-    shutil.copytree(docs_figures.RESULTS, tmp_path / "results")
-    copies = {name: Path(shutil.copy(page, tmp_path)) for name, page in quickstart_page.PAGES.items()}
-    monkeypatch.setattr(quickstart_page, "PAGES", copies)
+def copies(tmp_path, monkeypatch):
+    """Copies of the pages by the name of the part, of the results and of the recorded deviations."""
+    shutil.copytree(records.RESULTS, tmp_path / "results")
+    parts = {
+        name: (Path(shutil.copy(page, tmp_path)), text)
+        for name, (page, text) in quickstart_page.PARTS.items()
+    }
+    monkeypatch.setattr(quickstart_page, "PARTS", parts)
     monkeypatch.setattr(quickstart_page, "RESULTS", tmp_path / "results" / "quickstart.jsonl")
-    monkeypatch.setattr(docs_figures, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(quickstart, "RECORDED", tmp_path / "spread.json")
-    return copies
+    forget()
+    yield [page for page, _ in parts.values()]
+    forget()
 
 
-def test_the_pages_show_the_record(made, pages):
+def forget():
+    """Results are read once in a process; from now on they are read anew."""
+    records.node.cache_clear()
+    records._records.cache_clear()
+
+
+def test_the_pages_show_the_record(made, copies):
     record = quickstart_page.record(made, "abc1234", "alone", PER_WORD)
-    for _ in range(2):  # a record of the same command replaces the older one
+    before = len(quickstart_page.RESULTS.read_text().splitlines()[: quickstart_page.LINE - 1])
+    for _ in range(2):  # a record takes the place of the older one
         quickstart_page.write(record)
     lines = [json.loads(line) for line in quickstart_page.RESULTS.read_text().splitlines()]
-    assert [line["command"] for line in lines].count("loquent bench quickstart --seeds 5 --processes 2") == 1
+    assert len(lines) == before + 1 == quickstart_page.LINE
+    assert lines[-1]["command"] == "loquent bench quickstart --seeds 5 --processes 2"
     assert (lines[-1]["commit"], lines[-1]["seconds"], lines[-1]["note"]) == ("abc1234", 1502.0, "alone")
-    readme, claims = (page.read_text() for page in pages.values())
-    for page in (readme, claims):
-        assert docs_figures.faults(page) == []
-        assert docs_figures.faults(page.replace("0.512", "0.722").replace("difference 0.2", "difference 0.3"))
-    assert "| zero-shot  | 0.512 [" in readme
+    texts = []
+    for path in copies:
+        text, wrong = pages.make(path.read_text(), pages.key(path))
+        assert wrong == []
+        texts.append(text)
+    readme, claims = texts
+    assert "| zero-shot | 0.512 [" in readme
     assert "25 minutes, 2 processes of one thread, at most 2.1 GiB" in " ".join(readme.split())
     assert "makes one such pair, that of seed 0, in about 5 minutes" in readme
+    assert "| ppo | 0.720 | 0.048 | [0.579, 0.869] | 4.710 | 0.024 |" in readme
     assert (
-        "- PPO increases sentiment (`sentiment`): difference 0.212 ± 0.024; **holds** (p 0.00018 and"
-        in claims
-    )
+        "- PPO increases sentiment (`sentiment`): difference 0.212 ± 0.024 (standard error over seeds); "
+        "**holds on these rows (p = 0.00018, of 4 tests"
+    ) in claims
     spread = json.loads(quickstart.RECORDED.read_text())
     deviation = math.sqrt(sum((part - 0.012) ** 2 for part in PARTS) / 4)
     assert spread["pairs"] == 5
@@ -86,18 +103,13 @@ def test_one_more_run_lies_within_the_range_of_single_runs():
     assert quickstart_page.single(cell, "perplexity")["low"] == 1.0
 
 
-def test_what_stands_on_the_pages_is_made_from_the_newest_record():
-    lines = [json.loads(line) for line in docs_figures.RESULTS.joinpath("quickstart.jsonl").open()]
+def test_the_deviations_that_the_command_prints_are_those_of_the_record():
+    lines = quickstart_page.RESULTS.read_text("utf-8").splitlines()[quickstart_page.LINE - 1 :]
     spread = json.loads(quickstart.RECORDED.read_text())
-    for number, line in enumerate(lines, 1):
-        if "one_run" in line:
-            for (name, page), part in zip(quickstart_page.PAGES.items(), (quickstart_page.table,
-                quickstart_page.claims), strict=True):  # fmt: skip
-                text = part(line, number)
-                assert f"<!-- {name}: begin -->\n{text}\n<!-- {name}: end -->" in page.read_text("utf-8")
-            assert spread["deviations"] == {
-                name: own["sentiment"]["deviation"] for name, own in line["one_run"].items()
-            }
+    for line in map(json.loads, lines):
+        assert spread["deviations"] == {
+            name: own["sentiment"]["deviation"] for name, own in line["one_run"].items()
+        }
 
 
 def test_a_bench_with_failures_is_refused(made, tmp_path):

@@ -4,7 +4,7 @@
     python -m tools.studies.evidence_study --seed 1 --seeds 4,7 --rows 150,500 --methods 3,6 --line 3
 
 All values are made from effects of seed, row, method on a row, and rest, and tested by `array_tests`. The
-record is a line of docs/results/evidence.jsonl, from which the tables of the page are written.
+record is a line of docs/results/evidence.jsonl, from which `python -m tools.pages` makes the page.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,6 @@ import numpy as np
 
 from loquent.bench.evidence.verdicts import compare_paired_rows
 from loquent.core.seeding import Key
-from loquent.statistics.tables import Table
 from tools.studies.array_tests import (
     LEVEL,
     Array,
@@ -67,7 +65,7 @@ class Shape:
 
 
 def main() -> None:
-    """Compute a line of the results, and write the tables of the page."""
+    """Compute a line of the results."""
     parser = argparse.ArgumentParser()
     whole = Shape()
     for name in ("tables", "seed"):
@@ -85,11 +83,10 @@ def main() -> None:
         ["python -m tools.studies.evidence_study", *(f"--{n} {v}" for n, v in options.items())]
     )
     head = {"command": command, "commit": commit, "seconds": round(time.process_time() - start)}
-    results, page = DOCS / "results" / "evidence.jsonl", DOCS / "evidence.md"
+    results = DOCS / "results" / "evidence.jsonl"
     lines = results.read_text(encoding="utf-8").splitlines()
     lines[line - 1 :] = [json.dumps(head | {"tables": shape.tables} | record), *lines[line:]]
     results.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    page.write_text(with_tables(page.read_text(encoding="utf-8"), lines), encoding="utf-8")
 
 
 def numbers(given: str) -> tuple[int, ...]:
@@ -304,25 +301,6 @@ def population(kind: str, *deviations: float) -> float:
 def share(outcomes: Array) -> float:
     """The share of true outcomes, in per cent."""
     return round(100 * float(np.mean(outcomes)), 1)
-
-
-def markdown(lines: list[Line]) -> str:
-    """The lines as a table."""
-    head = list(lines[0])
-    return Table(head, [[str(line[key]) for key in head] for line in lines]).markdown()
-
-
-def with_tables(page: str, lines: Sequence[str]) -> str:
-    """The page with the tables of the results in the place of its own."""
-    records = [json.loads(line) for line in lines]
-
-    def table(match: re.Match[str]) -> str:
-        found = records[int(match[3]) - 1][match[4]]
-        chosen = [key for key in found[0] if not key or key.startswith(match[2] or "")]
-        return f"{match[1]}\n{markdown([{key: line[key] for key in chosen} for line in found])}\n"
-
-    pattern = r"((?:<!-- only: (.*?) -->)?<!-- table: evidence\.jsonl (\d+) (\w+) -->)\n(?:\|.*\n)*"
-    return re.sub(pattern, table, page)
 
 
 if __name__ == "__main__":

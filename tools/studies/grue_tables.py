@@ -1,9 +1,8 @@
-"""The main tables of a folder of the suite grue: a line of docs/results/grue.jsonl, rows of docs/grue.md.
+"""The main results of a folder of the suite grue as a line of docs/results/grue.jsonl.
 
 python -m tools.studies.grue_tables FOLDER COMMIT SECONDS [NOTE]
 
-It prints the line, and on the standard error the tables of the page: rewards, claims, and where supervised
-training stopped.
+`python -m tools.pages docs/grue.md` makes the tables of the page from it.
 """
 
 import json
@@ -55,7 +54,7 @@ def stopped(made):
 
 
 def claims(made):
-    """By claim: wins, losses, what is neither, and the difference on each task."""
+    """By claim: wins, losses, what is neither, the tasks won, and the difference on each task."""
     found = {}
     for tally in made["tallies"]:
         tasks = {
@@ -65,41 +64,19 @@ def claims(made):
         }
         outcomes = [one["outcome"] for one in tasks.values()]
         counts = {name: outcomes.count(outcome) for name, outcome in OUTCOMES.items()}
-        found[tally["claim"]] = {**counts, "neither": len(outcomes) - sum(counts.values()), "tasks": tasks}
+        won = ", ".join(name for name, one in tasks.items() if one["outcome"] == "win") or "–"
+        neither = len(outcomes) - sum(counts.values())
+        found[tally["claim"]] = {**counts, "neither": neither, "won": won, "tasks": tasks}
     return found
 
 
-def page(line):
-    """The tables in Markdown."""
-    yield "| | zero-shot | supervised | PPO | NLPO | supervised + PPO | supervised + NLPO | seeds |"
-    yield "|---|" + "---:|" * (len(METHODS) + 1)
-    for task, row in line["cells"].items():
-        texts = [_text(row[name]) for name in METHODS]
-        yield f"| {task} | " + " | ".join(texts) + f" | {row['ppo']['n']} |"
-    yield "\n| | wins | losses | neither | wins on |\n|---|---:|---:|---:|---|"
-    for claim, found in line["claims"].items():
-        won = ", ".join(name for name, one in found["tasks"].items() if one["outcome"] == "win") or "–"
-        yield f"| {claim} | {found['wins']} | {found['losses']} | {found['neither']} | {won} |"
-    yield "\n| | update kept | its reward | last update | its reward |\n|---|---:|---:|---:|---:|"
-    for folder, run in line["stopped"].items():
-        yield f"| {folder} | {run['kept']} | {run['value']:.3f} | {run['last']} | {run['last_value']:.3f} |"
-
-
-def _text(cell):
-    if cell["n"] == 1:
-        return f"{cell['reward']:.3f} ± {cell['error']:.3f}"
-    ends = "" if cell["low"] is None else f" [{cell['low']:.3f}, {cell['high']:.3f}]"
-    return f"{cell['reward']:.3f}{ends}"
-
-
 def main(folder, commit, seconds, note=""):
-    """Print the line and the tables."""
+    """Print the line."""
     made = json.loads((folder / "table.json").read_text())
     head = {"command": "loquent bench grue --profile cpu --processes 2", "commit": commit}
     line = head | {"seconds": float(seconds), "note": note, "cells": cells(made), "claims": claims(made)}
     line |= {"stopped": stopped(made)}
     print(json.dumps(line, ensure_ascii=False))
-    print(*page(line), sep="\n", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How often intervals of `loquent score`, and of scores over tasks, hold the value, by simulation.
 
 python -m tools.studies.score_study  (a quarter of an hour; renews the tables in line 1 of
-                                      docs/results/evidence.jsonl, and those of docs/evidence.md)
+                                      docs/results/evidence.jsonl)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from loquent.core.seeding import Key
 from loquent.statistics import resampling
 from loquent.statistics.resampling import Resampling
-from tools.studies.evidence_study import DOCS, DRAWS, Line, share, with_tables
+from tools.studies.evidence_study import DOCS, DRAWS, Line, share
 
 SIZES = (50, 200, 1000)
 TIMES = 800
@@ -33,17 +33,15 @@ RARE = {
 
 
 def main() -> None:
-    """Compute the tables, and write them and those of the page."""
-    results, page, start = DOCS / "results" / "evidence.jsonl", DOCS / "evidence.md", time.process_time()
+    """Compute the tables, and write them."""
+    results, start = DOCS / "results" / "evidence.jsonl", time.process_time()
     first, *rest = results.read_text(encoding="utf-8").splitlines()
     record = json.loads(first) | {name: list(lines) for name, lines in tables(TIMES)}
     record |= {
         "seconds": round(time.process_time() - start),
         "command": "python -m tools.studies.score_study",
     }
-    lines = [json.dumps(record), *rest]
-    results.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    page.write_text(with_tables(page.read_text(encoding="utf-8"), lines), encoding="utf-8")
+    results.write_text("\n".join([json.dumps(record), *rest]) + "\n", encoding="utf-8")
 
 
 def tables(times: int) -> Iterator[tuple[str, Iterator[Line]]]:

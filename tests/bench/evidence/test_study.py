@@ -11,7 +11,7 @@ from loquent.core.seeding import Key
 from loquent.statistics import comparing, intervals, two_way
 from loquent.statistics.resampling import share
 from tools.studies import array_tests, evidence_study, score_study
-from tools.studies.evidence_study import DOCS, KINDS, VARIES, Shape, simulate, values, with_tables
+from tools.studies.evidence_study import DOCS, KINDS, VARIES, Shape, simulate, values
 from tools.studies.score_study import RARE, SIZES, binomial, bootstrap
 
 LINES = (DOCS / "results" / "evidence.jsonl").read_text(encoding="utf-8").splitlines()
@@ -162,12 +162,6 @@ def test_intervals_of_shares_are_exact_and_never_hold_less_than_93_per_cent():
     assert (round(100 * min(held), 1), round(100 * max(held), 1)) == (94.1, 97.0)
     own = [line[f"{name}: held"] for line in SCORES["shares"] for name in RARE]
     assert min(own) >= 93
-
-
-def test_the_tables_of_the_page_are_those_of_the_results():
-    page = (DOCS / "evidence.md").read_text(encoding="utf-8")
-    assert with_tables(page, LINES) == page
-    assert page.count("<!-- table: evidence.jsonl") >= 10
 
 
 def test_a_small_study_has_all_tables():

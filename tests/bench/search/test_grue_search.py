@@ -7,6 +7,7 @@ import pytest
 from loquent.bench import suite as suites
 from loquent.bench.search import space
 from loquent.training import recipes
+from tools.pages import tables, templates
 from tools.studies import grue_search, grue_tables
 
 TUNING = {
@@ -68,16 +69,16 @@ def made():
     }
 
 
-def test_the_tables_of_the_page_name_what_stands_beside_a_mean(tmp_path, capsys):
+def test_the_record_has_what_stands_beside_a_mean_on_the_page(tmp_path, capsys):
     (tmp_path / "table.json").write_text(json.dumps(made()))
     grue_tables.main(tmp_path, "abc", "12")
-    printed = capsys.readouterr()
-    line = json.loads(printed.out)
+    line = json.loads(capsys.readouterr().out)
     assert line["cells"]["B"]["ppo"] | {"low": 0, "high": 0} == {
         **{"reward": pytest.approx(0.57), "n": 3, "low": 0, "high": 0, "seconds": 9.0},
         **{"values": {"reward": pytest.approx(0.57)}, "care": {"tuning": None}},
     }
-    first, second = (text for text in printed.err.splitlines() if text[:4] in ("| A ", "| B "))
-    assert (first.count("0.500 ± 0.010"), first[-4:]) == (6, " 1 |")
-    assert (second.count("0.570 [0.400, 0.750]"), second[-4:]) == (6, " 3 |")
-    assert "| a-0 | 50 | 0.700 | 100 | 0.600 |" in printed.err
+    form = tables.specifications("grue")["rewards"].form.replace("*", "ppo")
+    shown = [templates.fill(form, line["cells"][task]) for task in "AB"]
+    assert shown == ["0.500 ± 0.010", "0.570 [0.400, 0.750]"]
+    assert line["claims"]["c"]["won"] == "A"
+    assert line["stopped"]["a-0"] == {"kept": 50, "value": 0.7, "last": 100, "last_value": 0.6}
