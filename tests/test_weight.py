@@ -32,8 +32,8 @@ LIMITS = {
     "rewards": 1_496,
     "statistics": 1_112,
     "tasks": 12_869,
-    "tools": 3_778,
-    "training": 4_975,
+    "tools": 2_967,
+    "training": 5_011,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

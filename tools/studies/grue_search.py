@@ -164,12 +164,12 @@ def write(out, found):
 
 
 def main(out, tasks):
-    """Search what is missing, and write the record after each cell."""
-    found = ended(out)
+    """Search what is missing, and write the record after each cell, with what other calls have searched."""
     for cell in cells():
+        found = ended(out)
         if cell not in found and (not tasks or cell.partition("-")[0] in tasks):
-            found[cell] = search_cell(cell, out, found)
-            if searched := whole(found):
+            search_cell(cell, out, found)
+            if searched := whole(ended(out)):
                 write(out, searched)
 
 

@@ -8,7 +8,7 @@ A history has evaluations of ROWS rows. Each witness has a level of each row (de
 answer: `normal` (deviation 1), `exponential`, `log-normal` (of deviation 1 in logarithms), `rare P` (an event
 of probability P), or `distinct`: the share of different words among 12 words of each row, by leaving out one
 row. A fall has SIZE standard errors of the paired difference of two evaluations over rows, as a shift of all
-rows; events become more probable, and `log-normal, scaled` multiplies.
+rows; events become more probable.
 
 The return rises by SIZE standard errors too, evenly or at once between the first two evaluations, or it is
 `saturated`: without change at the greatest possible return. Tests have PERMUTATIONS permutations, which find
@@ -64,15 +64,9 @@ def exponential(shape, lost, draw):
     return -draw.exponential(size=shape) - lost * SIZE * math.sqrt(2 / ROWS)
 
 
-def log_normal(shape, lost, draw, *, scaled=False):
-    """Costs of mean e^(1/2) and variance (e - 1) e; `scaled` so that the factor loses SIZE errors."""
-    values, mean, variance = np.exp(draw.normal(size=shape)), math.exp(0.5), (math.e - 1) * math.e
-    if not scaled:
-        return -values - lost * SIZE * math.sqrt(2 * variance / ROWS)
-    error = SIZE**2 * variance / ROWS
-    a, b, c = mean**2 - error, -2 * mean**2, mean**2 - error
-    factor = (-b + math.sqrt(b * b - 4 * a * c)) / (2 * a)
-    return -values * (1 + lost * (factor - 1))
+def log_normal(shape, lost, draw):
+    """Costs of mean e^(1/2) and variance (e - 1) e."""
+    return -np.exp(draw.normal(size=shape)) - lost * SIZE * math.sqrt(2 * (math.e - 1) * math.e / ROWS)
 
 
 def rare(shape, lost, draw, *, chance):
@@ -102,7 +96,6 @@ MAKERS = {
     "normal": normal,
     "exponential": exponential,
     "log-normal": log_normal,
-    "log-normal, scaled": partial(log_normal, scaled=True),
     "rare 0.005": partial(rare, chance=0.005),
     "rare 0.02": partial(rare, chance=0.02),
     "distinct": distinct,
