@@ -157,9 +157,9 @@ list:
   rows: [ppo]
 grid:
   source: watch_rates.jsonl 2 cells
-  form: "{[*, @].speaks * 100:.1f}"
+  form: "{[*, @].histories}"
   columns: {witness: , "5": evaluations=5, "10": evaluations=10}
-  rows: {noise: {at: witness=noise, "10": ""}, walk: {at: witness=walk, "5": ""}}
+  rows: {even: {at: "shape=even, witnesses=1", "10": ""}, late: {at: "shape=late, witnesses=1", "5": ""}}
 paper:
   paper: rl4lms
   columns: {"": , sentiment: "{sentiment}", n: "{n}"}
@@ -174,7 +174,7 @@ MADE = {
 | best | 0.950 | 0.012 | 46 | 40, old |
 """,
     "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
-    "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| noise | 19.7 | |\n| walk | | 91.5 |\n",
+    "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| even | 200 | |\n| late | | 200 |\n",
     "list": "| learner | reward | kl |\n|---|---:|---:|\n| ppo | 0.9 | 0.9 |\n",
     "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
 }
