@@ -11,7 +11,6 @@ from tools.studies import watch_runs, watch_study
 from tools.studies.watch_study import rates
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-PAGE = (RESULTS.parent / "reward-hacking.md").read_text(encoding="utf-8")
 ALARMS, FALLS = (
     json.loads(line)["cells"] for line in (RESULTS / "watch_rates.jsonl").read_text().splitlines()
 )
@@ -60,27 +59,7 @@ def test_the_record_of_real_runs():
     hacked = {(run["recipe"], run["seed"]) for run in RUNS if run["outcome"] == "hacked"}
     bad = {(run["recipe"], run["seed"]) for run in RUNS if run["recipe"] == watch_runs.HACKED}
     assert hacked == bad | {("reviews_grpo", 0)}
-    assert all(f"| `{run['recipe']}` | {run['seed']} | {run['outcome']} |" in PAGE for run in RUNS)
 
 
 def percent(value):
     return f"{100 * value:.1f}"
-
-
-def rows(cells, columns):
-    """The rows of a table of the page: moved by number of witnesses, joined by a slash."""
-    for names in dict.fromkeys(tuple(cell[key] for key in columns) for cell in cells):
-        own = [cell for cell in cells if tuple(cell[key] for key in columns) == names]
-        shares = [
-            " / ".join(percent(cell["speaks"]) for cell in own if cell["evaluations"] == n)
-            for n in dict.fromkeys(cell["evaluations"] for cell in own)
-        ]
-        yield f"| {' | '.join([*names, *shares])} |"
-
-
-def test_the_page_has_the_rates_of_the_record():
-    nothing = rows(ALARMS, ("noise", "shape"))
-    normal = [cell for cell in FALLS if (cell["noise"], cell["return"]) == ("normal", "rises evenly")]
-    shapes = rows(normal, ("shape",))
-    others = rows([cell for cell in FALLS if cell not in normal], ("noise", "shape", "return"))
-    assert [row for row in (*nothing, *shapes, *others) if row not in PAGE] == []

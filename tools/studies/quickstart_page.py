@@ -37,10 +37,10 @@ machine.processes | machine.peak_gib -->
 
 Decoding of evaluation: sampled, temperature 1.
 
-`loquent quickstart` makes one such pair, that of seed 0, in about 5 minutes. Single pairs lie so far apart:
-the standard deviation over pairs, and the range in which one more run lies with a probability of 95%, if
-pairs are distributed normally. In one run, a difference inside these ranges may be chance.
-<!-- figures: 1 | 0 | quickstart.jsonl {LINE} | seconds / 60 / seeds | 95 -->
+`loquent quickstart` makes one such pair, that of seed 0. Single pairs lie so far apart: the standard
+deviation over pairs, and the range in which one more run lies with a probability of 95%, if pairs are
+distributed normally. In one run, a difference inside these ranges may be chance.
+<!-- figures: 1 | 0 | 95 -->
 
 <!-- table: single-runs -->
 <!-- end -->
