@@ -37,10 +37,6 @@ def known(*given):
     return [one for one in found if one.claim == CLAIM]
 
 
-def test_the_page_is_that_of_the_records():
-    assert page.main(["--check"]) is None
-
-
 def test_a_claim_stands_with_its_effect_seeds_costs_and_command():
     [one] = known(record(1, verdict()))
     assert (one.verdict, one.effect, one.p) == ("holds, on these rows", "0.200 ± 0.050 `sentiment`", "0.01")
@@ -140,14 +136,3 @@ def test_verdicts_of_cells_run_by_hand_are_those_of_the_suite():
     [one] = [one for one in found if one.claim == "ILQL above BC"]
     assert one.effect == "2.095 ± 0.141 `standard`"
     assert one.seconds == "99 → 505"
-
-
-def test_the_command_writes_the_page_and_checks_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "PAGE", tmp_path / "known.md")
-    monkeypatch.setattr(page, "text", lambda: "a page")
-    assert page.main([]) is None
-    assert (tmp_path / "known.md").read_text() == "a page"
-    assert page.main(["--check"]) is None
-    monkeypatch.setattr(page, "text", lambda: "another")
-    assert "python -m tools.known" in page.main(["--check"])
-    assert "the only one is --check" in page.main(["--chekc"])

@@ -9,15 +9,11 @@ from pathlib import Path
 from tools.pages import claims, prose, tables
 from tools.pages.records import ROOT, Problem, node
 
-UNCONVERTED = frozenset({"docs/reward-hacking.md"})
-"""Pages with figures in the form of tests/helpers/docs_figures.py; the last one takes that file with it."""
-
 
 def pages() -> list[Path]:
     """All pages whose tables and figures are made."""
     docs = ROOT / "docs"
-    found = [ROOT / "README.md", *sorted(docs.glob("*.md")), docs / "results" / "README.md"]
-    return [page for page in found if str(page.relative_to(ROOT)) not in UNCONVERTED]
+    return [ROOT / "README.md", *sorted(docs.glob("*.md")), docs / "results" / "README.md"]
 
 
 def key(page: Path) -> str:
