@@ -59,7 +59,3 @@ def test_the_record_of_real_runs():
     hacked = {(run["recipe"], run["seed"]) for run in RUNS if run["outcome"] == "hacked"}
     bad = {(run["recipe"], run["seed"]) for run in RUNS if run["recipe"] == watch_runs.HACKED}
     assert hacked == bad | {("reviews_grpo", 0)}
-
-
-def percent(value):
-    return f"{100 * value:.1f}"
