@@ -75,10 +75,17 @@ def number_caution(results: Results) -> str:
 def both_note(results: Results) -> str:
     """What the intervals over seeds and rows are, or why there is none."""
     if any(row.both for row in results.rows.values()):
-        return f"Intervals of all seeds and rows stand in the columns 'over {BOTH}', for means over episodes."
+        fewer = "".join(
+            f" {row.label}, {column}: on the {count} of {row.rows} rows that all its runs have a number on."
+            for row in results.rows.values()
+            for column in row.both
+            if (count := row.count_shared(column)) < row.rows
+        )
+        where = f"in the columns 'over {BOTH}', for means over episodes."
+        return f"Intervals of all seeds and rows stand {where}{fewer}"
     return (
         f"No column has an interval over {BOTH}, which takes {FEWEST} seeds, a mean over episodes that the "
-        "runs keep, rows that were played about equally often, and numbers that vary."
+        "runs keep, rows that all of them played about equally often, and numbers that vary."
     )
 
 

@@ -33,20 +33,19 @@ class Played:
         return len(set(self.rows))
 
     def by_row(self, key: str) -> dict[str, float] | None:
-        """The mean of the numbers on each row, whose mean is about that over the episodes.
+        """The mean of the numbers on each row, without the rows that have an episode without a number.
 
-        None if there are no such numbers, if an episode has none, or if a row was played more often than
-        another by more than `UNEQUAL`.
+        None if no row is left, or if one of them was played more often than another by more than `UNEQUAL`.
         """
         present, rows = self._numbers(key)
-        if not present or len(present) < len(self.rows):
-            return None
-        counts = Counter(rows).values()
-        if max(counts) > (1 + UNEQUAL) * min(counts):
-            return None
+        whole = Counter(self.rows)
         sums: dict[str, list[float]] = {}
         for number, row in zip(present, rows, strict=True):
             sums.setdefault(row, []).append(number)
+        sums = {row: own for row, own in sums.items() if len(own) == whole[row]}
+        counts = [len(own) for own in sums.values()]
+        if not counts or max(counts) > (1 + UNEQUAL) * min(counts):
+            return None
         return {row: math.fsum(own) / len(own) for row, own in sums.items()}
 
     def error(self, key: str) -> float | None:
