@@ -52,9 +52,10 @@ def number_caution(results: Results) -> str:
         counts = ", ".join(f"{tests} of {table}" for table, tests in results.family_sizes.items())
         texts.append(
             f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
-            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
-            f"{least} to {largest}% of them, if seeds are skewed and every second cell varies four times as "
-            "much as the others (docs/evidence.md). Uncorrected verdicts are about one comparison alone."
+            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. This does not "
+            "hold where the values of seeds are skewed and some cells vary much more than others: with four "
+            f"times the deviation {least} to {largest}% of tables have a wrong decision (docs/evidence.md). "
+            "Uncorrected verdicts are about one comparison alone."
         )
         if results.suite.whole:
             texts.append("The claims of the suite that --only leaves out are counted.")
