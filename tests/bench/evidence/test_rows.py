@@ -26,6 +26,8 @@ def test_numbers_by_row_are_means_over_their_episodes():
     assert played.error("some") == pytest.approx(2 / 3), "1, 2 of a and 3 of b: sqrt(2 / 1 * (1 + 1)) / 3"
     uneven = Played(("a", "b", "a"), {"return": (1.0, 4.0, 2.0)})
     assert uneven.by_row("return") is None, "the mean of the rows is not that of the episodes"
+    twice = Played(("a", "b", "c", "a"), {"return": (1.0, 4.0, 3.0, 2.0)})
+    assert twice.by_row("return") == {"b": 4.0, "c": 3.0}, "one row is lost, and a is twice"
     rounds = Played(tuple("ab" * 10 + "a"), {"return": (1.0, 3.0) * 10 + (1.0,)})
     assert rounds.by_row("return") == {"a": 1.0, "b": 3.0}, "11 and 10 times are about equally often"
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
 
 from loquent.core import episode, registry
@@ -35,7 +36,8 @@ class Played:
     def by_row(self, key: str) -> dict[str, float] | None:
         """The mean of the numbers on each row, without the rows that have an episode without a number.
 
-        None if no row is left, or if one of them was played more often than another by more than `UNEQUAL`.
+        Rows are left out that were played more often or more seldom than is usual, by more than `UNEQUAL`.
+        None if these are half of the rows or more, or if no row is left.
         """
         present, rows = self._numbers(key)
         whole = Counter(self.rows)
@@ -43,10 +45,15 @@ class Played:
         for number, row in zip(present, rows, strict=True):
             sums.setdefault(row, []).append(number)
         sums = {row: own for row, own in sums.items() if len(own) == whole[row]}
-        counts = [len(own) for own in sums.values()]
-        if not counts or max(counts) > (1 + UNEQUAL) * min(counts):
+        if not sums:
             return None
-        return {row: math.fsum(own) / len(own) for row, own in sums.items()}
+        usual = median_low(len(own) for own in sums.values())
+        found = {
+            row: math.fsum(own) / len(own)
+            for row, own in sums.items()
+            if max(usual, len(own)) <= (1 + UNEQUAL) * min(usual, len(own))
+        }
+        return found if len(found) > len(sums) / 2 else None
 
     def error(self, key: str) -> float | None:
         """The standard error of the mean, clustered by row; None if it is unknown."""
