@@ -26,11 +26,11 @@ KINDS = (*DECIDED, COUNTS, ONE_SEED, MISSING)
 
 def text() -> str:
     """The text of the page."""
-    found, entries = records.records(), records.named()
+    found, entries = records.records(), records.entries()
     parts: dict[str, tuple[str, list[Known]]] = {}
     for name in suites.names():
         suite = suites.load(name)
-        known = of_suites.of_suite(suite, found, entries["suites"])
+        known = of_suites.of_suite(suite, found, entries["suites"], entries["remarks"])
         parts[f"`{name}`"] = (f"{suite.title} ([the suite](benchmarks.md#{name})).", known)
     for entry in entries["studies"]:
         about = f"[The study]({entry['page']}), {entry['about']}."
