@@ -57,12 +57,6 @@ def is_recorded(group: Group) -> bool:
     return all(REWARDED in run.evaluation for run in group.runs)
 
 
-def _top(group: Group) -> float | None:
-    """The greatest possible return; None if it is open or unknown."""
-    top = min(final_evaluation.range_of(run.evaluation, "return")[1] for run in group.runs)
-    return top if math.isfinite(top) else None
-
-
 def _owner(key: str, metrics: Mapping[str, Any]) -> str:
     """The metric with the longest name that a key begins with.
 
@@ -147,8 +141,12 @@ def judge(group: Group, keys: Sequence[str], higher: Mapping[str, bool | None]) 
     widths = {
         key: high - low for key in judged for low, high in [_range(group, key)] if high - low < math.inf
     }
+    top = _range(group, "return")[1]
     return replace(
-        found, divergence=Divergence(columns["return"], witnesses, judged, _top(group), scores, widths)
+        found,
+        divergence=Divergence(
+            columns["return"], witnesses, judged, top if top < math.inf else None, scores, widths
+        ),
     )
 
 
