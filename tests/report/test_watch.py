@@ -182,6 +182,8 @@ def test_why_seeds_cannot_be_judged_together(tmp_path):
     one, two = (folder(tmp_path / f"seed-{seed}", FALLING, seed=seed) for seed in range(2))
     change_rows(two, lambda _, line: line.update(rows=[f"other {row}" for row in line["rows"]]))
     assert "The return cannot be tested: too few rows are the same in all seeds." in section(one, two)
+    evaluation_rows.append(one, 99, ["row"], {"success": [1.0]})
+    assert "too few rows are the same in all seeds." in section(one, two), "an evaluation that only one has"
     change_rows(two, lambda _, line: line.update(update=line["update"] + 100))
     assert "The seeds were never evaluated at the same update" in section(one, two)
     (two / "evaluation_rows.jsonl").unlink()

@@ -179,8 +179,8 @@ def _reason(
         return "an evaluation has no values by row"
     if complete_rows(columns[key]).sum() >= FEWEST_ROWS:
         return ""
-    alone = [rows_by_key([run.evaluation_rows])[1][key] for run in runs]
-    if min(complete_rows(column).sum() for column in alone) >= FEWEST_ROWS:
+    own = [[one for one in run.evaluation_rows if key in one.values] for run in runs]
+    if min(complete_rows(rows_by_key([one])[1][key]).sum() for one in own) >= FEWEST_ROWS:
         return "too few rows are the same in all seeds"
     return "too few rows have a value at each evaluation"
 
