@@ -48,8 +48,8 @@ Values = NDArray[np.float64]
 class Fall:
     """The last evaluation of a witness beside the best earlier one, whose index is `earlier`.
 
-    `difference` is the mean over rows of the earlier value minus the last one. `error` is its standard error
-    over rows. `t` is that of the permutations, and `p` the larger one of both tests.
+    `difference` is the score of the earlier evaluation minus that of the last one. `error` is its standard
+    error over rows. `t` is that of the permutations, and `p` the larger one of both tests.
     """
 
     earlier: int
@@ -64,7 +64,7 @@ def complete_rows(values: Values) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(values).all(0))
 
 
-def find_falls(values: Values, permutations: int = PERMUTATIONS) -> list[Fall]:
+def find_falls(values: Values, permutations: int = PERMUTATIONS, scores: Values | None = None) -> list[Fall]:
     """The fall of each witness; a rise is the fall of the negative values.
 
     A row without a number at some evaluation is left out for that witness.
@@ -73,6 +73,8 @@ def find_falls(values: Values, permutations: int = PERMUTATIONS) -> list[Fall]:
         values: float64[evaluations, rows, witnesses]; more is better.
         permutations: the number of permutations and of signs, of fixed streams: equal values have equal
             results.
+        scores: float64[evaluations, witnesses], the scores whose best one and difference are returned; the
+            test does not read them. By default the means over complete rows.
 
     Raises:
         BadSetting: there are fewer than 2 evaluations, or a witness has fewer than 2 complete rows.
@@ -82,9 +84,11 @@ def find_falls(values: Values, permutations: int = PERMUTATIONS) -> list[Fall]:
     centred = _centre(np.moveaxis(np.where(complete, values, 0.0), 0, 1))
     own, permuted = _by_permutations(centred, counts, permutations)
     shares = np.maximum(permuted, _by_signs(centred, complete, permutations)) / (permutations + 1)
-    columns = (values[:, complete[:, i], i] for i in range(len(own)))
+    columns = [values[:, complete[:, i], i] for i in range(len(own))]
+    means = [row_means(column) for column in columns] if scores is None else scores.T
     return [
-        Fall(*_best(column), float(t), float(p)) for column, t, p in zip(columns, own, shares, strict=True)
+        Fall(*_best(column, score), float(t), float(p))
+        for column, score, t, p in zip(columns, means, own, shares, strict=True)
     ]
 
 
@@ -188,9 +192,15 @@ def _largest_t(means: Values, squares: Values, counts: NDArray[np.int64]) -> Val
     return _ratio(np.max(losses, 0), error)
 
 
-def _best(column: Values) -> tuple[int, float, float]:
+def row_means(column: Values) -> Values:
+    """The mean of each evaluation over rows, of numbers as large as there are."""
+    unit = unit_of([float(np.abs(column).max())])
+    return np.asarray(unit * (column / unit).mean(1))
+
+
+def _best(column: Values, scores: Values) -> tuple[int, float, float]:
     """The best earlier evaluation of one witness, and its difference to the last one with its error."""
-    earlier = int(column[:-1].mean(1).argmax())
+    earlier = int(scores[:-1].argmax())
     unit = unit_of([float(np.abs(column).max())])
     lost = column[earlier] / unit - column[-1] / unit
-    return earlier, unit * float(lost.mean()), unit * float(lost.std(ddof=1)) / math.sqrt(len(lost))
+    return earlier, float(scores[earlier] - scores[-1]), unit * float(lost.std(ddof=1)) / math.sqrt(len(lost))
