@@ -71,7 +71,7 @@ def bench(
     count = seeds or size.seeds
     workers = crew.cores(size.processes if processes is None else processes)
     start = time.perf_counter()
-    origin = _origin(suite, name, seeds, overrides, only)
+    origin = _origin(suite, name, None if size.fewer and not seeds else count, overrides, only)
 
     def write_results(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
         machine = {
