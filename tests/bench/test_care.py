@@ -10,6 +10,7 @@ import pytest
 from loquent.bench import exports, jobs, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence.outcome import Outcome
+from loquent.bench.search import trials
 from loquent.errors import BadSetting
 from loquent.files.run_folder import Tuning
 from loquent.training import recipes
@@ -30,16 +31,17 @@ def searched(suite):
     return suite
 
 
-def plan(file, profile="cpu", seeds=1):
-    return jobs.plan(suites.load(file), Path("out"), profile, seeds, {})
+def plan(file, profile="cpu", seeds=1, overrides=()):
+    suite = suites.load(file)
+    return jobs.plan(suite, Path("out"), profile, seeds, jobs.by_entry(overrides, list(suite.entries)))
 
 
-def shown(file, profile="cpu", seeds=1):
+def shown(file, profile="cpu", seeds=1, overrides=()):
     """The results of a suite whose runs all measured nothing but their size."""
-    made = plan(file, profile, seeds)
+    made = plan(file, profile, seeds, overrides)
     evaluation = {"values": {}, "n": 9, "rows": 9, "task": "t-v1", "errors": {}, "decoding": "argmax"}
     outcomes = {job.key: Outcome(job.key, evaluation) for job in made.jobs}
-    return results.collect(suites.load(file), profile, seeds, made, outcomes)
+    return results.collect(suites.load(file), profile, seeds or 3, made, outcomes)
 
 
 def section(text):
@@ -80,6 +82,47 @@ def test_the_page_says_for_each_method_how_its_settings_were_found(searched):
     }
 
 
+def test_the_page_names_what_was_changed_after_the_search(searched):
+    """By a cell's own settings, or by an override; a setting that has its value is not changed."""
+    searched.write_text(searched.read_text().replace("algorithm.clip: 0.3}", "algorithm.clip: 3.0e-1}"))
+    found = shown(searched)
+    assert "searched, then changed: algorithm.learning_rate |" in row_of(pages.markdown(found), "ppo")
+    assert exports.as_json(found)["cells"]["ppo"]["care"]["changed"] == ("algorithm.learning_rate",)
+    both = shown(searched, overrides=["ppo:algorithm.clip=0.25"])
+    assert "searched, then changed: algorithm.learning_rate, algorithm.clip |" in pages.markdown(both)
+    same = shown(searched, overrides=["*:algorithm.learning_rate=0.02"])
+    assert " searched |" in row_of(pages.markdown(same), "ppo")
+    assert "changed" not in section(pages.markdown(same))
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"evaluate_split": "test"}, "test"),
+        ({"final_split": "validation"}, "validation"),
+    ],
+)
+def test_early_stopping_on_the_rows_of_the_final_evaluation_is_refused(suite, tmp_path, given, place):
+    """In a suite, in a recipe, and by an override; a run that has begun can still be read."""
+    [(name, split)] = given.items()
+    wrong, says = f"training.{name}={split}", rf"training\.stop_metric = 'perplexity' .* split '{place}'.*Set"
+    with pytest.raises(BadSetting, match=f"base: command line: {says}"):
+        plan(suite, overrides=[f"base:{wrong}"])
+    with pytest.raises(BadSetting, match=f"command line: {says}"):
+        recipes.load("reviews_base", [wrong])
+    recipe = recipes.load("reviews_base")
+    with pytest.raises(BadSetting, match=says):
+        recipe.replace(wrong)
+    for fine in ("training.stop_metric=", "training.updates=0"):
+        recipe.replace(wrong, fine)
+    written = replace(recipe, training=replace(recipe.training, **given))
+    assert written.replace("training.updates=3").training.updates == 3, "as where a run is extended"
+    (tmp_path / "config.yaml").write_text(written.yaml())
+    assert recipes.load(tmp_path / "config.yaml", begun=True) == written
+    trial = trials.job(recipe, 0, 0, 4, tmp_path)
+    assert trial.recipe.training.final_split == trial.recipe.training.evaluate_split == "validation"
+
+
 def test_a_suite_without_a_record_says_that_nothing_was_searched(suite):
     text = pages.markdown(shown(suite))
     assert "No settings of this suite were searched: all were set by hand." in section(text)
@@ -101,6 +144,11 @@ def test_the_page_says_which_checkpoint_is_evaluated(suite):
         ("trials: 4", "trials: 0", ["small.yaml:", "trials", "at least 1"]),
         ("metric: return, ", "", ["small.yaml:", "metric"]),
         ("      reviews_ppo: {set", "      reviews_pop: {set", ["small.yaml:", "reviews_pop", "reviews_ppo"]),
+        (
+            "      reviews_ppo: {set",
+            "      any: {set",
+            ["small.yaml:", "search: no recipe", "'any'", "reviews_ppo"],
+        ),
     ],
 )
 def test_a_record_that_cannot_be_is_refused_with_its_place(searched, old, new, says):
@@ -112,7 +160,9 @@ def test_a_record_that_cannot_be_is_refused_with_its_place(searched, old, new, s
 
 
 def test_a_search_on_the_rows_of_the_final_evaluation_is_refused(searched):
-    text = searched.read_text().replace("any: {task", "any: {training.final_split: validation, task", 1)
+    text = searched.read_text().replace(
+        "any: {task", 'any: {training.final_split: validation, training.stop_metric: "", task', 1
+    )
     searched.write_text(text)
     with pytest.raises(BadSetting, match=r"zero: .*'validation'.*training\.final_split"):
         plan(searched)
@@ -121,17 +171,20 @@ def test_a_search_on_the_rows_of_the_final_evaluation_is_refused(searched):
 def test_some_cells_may_have_fewer_runs_than_the_others(suite):
     fewer = "    seeds: 3\n    fewer: {'p*': 1, expert: 2}\n"
     suite.write_text(suite.read_text().replace("    seeds: 2\n", fewer, 1))
-    for seeds, expected in (
-        (3, (3, 1, 3, 2)),
-        (2, (2, 2, 2, 2)),
-    ):  # another number, as of --seeds, is for all
-        assert tuple(map(len, plan(suite, seeds=seeds).cells.values())) == expected
-    text = pages.markdown(shown(suite, seeds=3))
+    for seeds, expected in ((None, (3, 1, 3, 2)), (3, (3, 3, 3, 3)), (2, (2, 2, 2, 2))):
+        assert tuple(map(len, plan(suite, seeds=seeds).cells.values())) == expected, "--seeds is for all"
+    text = pages.markdown(shown(suite, seeds=None))
     assert "profile `cpu`, 1 to 3 seeds;" in text
     assert "of 3" not in text, "no run is missing"
-    suite.write_text(suite.read_text().replace("'p*': 1", "'x*': 1"))
-    with pytest.raises(BadSetting, match=r"small\.yaml:.* fewer: .*'x\*'"):
-        suites.load(suite)
+    for wrong, says in (
+        ("'x*': 1", r"'x\*'"),
+        ("'p*': 0", r"p\* = 0, .*at least 1 run and at most the 3"),
+        ("'p*': -2", r"p\* = -2, "),
+        ("'p*': 4", r"p\* = 4, "),
+    ):
+        (suite.parent / "wrong.yaml").write_text(suite.read_text().replace("'p*': 1", wrong))
+        with pytest.raises(BadSetting, match=rf"wrong\.yaml:.* fewer: .*{says}"):
+            suites.load(suite.parent / "wrong.yaml")
 
 
 def test_a_recipe_says_of_no_search_that_it_was_on_the_test_split(tmp_path):

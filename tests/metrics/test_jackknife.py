@@ -1,16 +1,24 @@
 """Pseudo-values of corpus scores: by hand, and for means the numbers themselves."""
 
+import pickle
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loquent.core.metric import Context, Measured, Samples
-from loquent.metrics import jackknife
+from loquent.core.settings import Remark
+from loquent.core.task import Row
 from loquent.metrics.diversity.diversity import Diversity
 from loquent.metrics.diversity.self_bleu import SelfBleu
 from loquent.metrics.diversity.watch import Watch
 from loquent.metrics.jackknife import pseudo_values
+from loquent.metrics.labels import label_counts
+from loquent.metrics.labels.sets import LabelSets
+from loquent.metrics.labels.tokens import SpanF1, TokenLabels
 from loquent.metrics.lexical.bleu import bleu
+from loquent.training.metrics import Renamed
 
 TEXTS = ["a b a b", "a b", "c d e"]  # bigrams: ab ba ab, ab, cd de: 4 different ones of 6
 
@@ -79,7 +87,7 @@ def test_the_pseudo_values_of_a_mean_over_rows_are_the_means_of_the_rows(pairs):
         assert sum(dict(zip(rows, found["score"])).values()) / len(means) == pytest.approx(mean([])["score"])
 
 
-def test_what_has_no_pseudo_values(monkeypatch):
+def test_what_has_no_pseudo_values():
     rows = ["x", "y", "z"]
     assert pseudo_values(SelfBleu()(Samples(TEXTS)), rows) == {}, "each would be a whole evaluation"
     named = pseudo_values(Diversity(window=2)(Samples(TEXTS)), rows)
@@ -89,5 +97,51 @@ def test_what_has_no_pseudo_values(monkeypatch):
     one = bleu(Context(), tokenizer="whitespace")(Samples(["a b", "c"], [["a b"], []]))
     assert one.corpus
     assert pseudo_values(one, ["x", "y"]) == {}, "without x there is no score"
-    monkeypatch.setattr(jackknife, "MOST_ROWS", 2)
-    assert pseudo_values(Watch()(Samples(TEXTS)), rows) == {}
+
+
+@pytest.mark.parametrize(
+    ("rest", "says"),
+    [
+        (None, "must return a dict of numbers by key, got None"),
+        ({"half": None}, "half = None, which is no finite number"),
+        ({"half": "0.5"}, "half = '0.5', which"),
+        ({"half": float("inf")}, "half = inf, which"),
+        (ZeroDivisionError("by zero"), "test_jackknife.py:.*: ZeroDivisionError: by zero"),
+    ],
+)
+def test_a_wrong_result_of_leaving_out_is_one_remark(rest, says):
+    """Other keys keep their values, as numbers of Python."""
+
+    def leave_out(numbers):
+        if isinstance(rest, Exception):
+            raise rest
+        return None if rest is None else {**rest, "fine": np.float32(numbers[0])}
+
+    measured = Measured({}, {"half": 0.5, "fine": 1.0}, leave_out=leave_out)
+    with pytest.warns(Remark, match=f"own:half: no values by row are kept: .*{says}") as shown:
+        found = pseudo_values(measured, ["x", "y"], "own:half")
+    assert len(shown) == 1
+    assert found == ({"fine": [2.0, 1.0]} if isinstance(rest, dict) else {})
+    assert all(type(value) is float for column in found.values() for value in column)
+
+
+@pytest.mark.parametrize("metric", [LabelSets(), TokenLabels()])
+def test_a_row_that_is_left_out_is_all_that_is_counted_again(metric, monkeypatch):
+    """So evaluations of more than 1,000 rows have values by row too."""
+    made = [Row(str(i), {}) for i in range(1_200)]
+    measured = metric(Samples([f"a b{i % 7} c" for i in range(1_200)], [["a b0 d"]] * 1_200, (), made))
+    parts, part = [], label_counts._part
+    monkeypatch.setattr(label_counts, "_part", lambda own: parts.append(own) or part(own))
+    found = pseudo_values(measured, [row.id for row in made])
+    assert found.keys() >= {key for key in measured.corpus if "macro" in key}
+    assert all(len({*column}) == 2 for column in found.values())
+    assert len(parts) == 1_200 * 4 * 2 + sum(i % 7 > 0 for i in range(1_200)) * 2
+
+
+@pytest.mark.parametrize("metric", [LabelSets(), TokenLabels(), SpanF1(), Renamed("two", LabelSets())])
+def test_results_can_be_sent_to_another_process(metric):
+    samples = Samples(["a b", "c"], [["a c"], ["c"]], (), [Row("x", {}), Row("y", {})])
+    measured = metric(samples)
+    sent = pickle.loads(pickle.dumps(measured))
+    assert sent == measured
+    assert sent.leave_out([0]) == measured.leave_out([0]) != {}

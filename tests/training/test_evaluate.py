@@ -3,6 +3,7 @@
 import sys
 from collections import namedtuple
 
+import numpy as np
 import pytest
 
 from helpers.tracers.echo import Echo
@@ -10,9 +11,11 @@ from loquent.agents.baselines import Random
 from loquent.core import registry
 from loquent.core.metric import Context, Measured
 from loquent.core.rollout.loop import games, play
+from loquent.core.settings import Remark
 from loquent.core.values import Record
-from loquent.errors import BadSetting, BrokenMetric
+from loquent.errors import BadSetting
 from loquent.tasks.tagging.task import Tagging
+from loquent.training import evaluate
 from loquent.training.evaluate import evaluate_agent, measure
 from loquent.training.metrics import build_metrics, higher_is_better, owners
 
@@ -81,7 +84,7 @@ def test_the_scores_of_a_task_have_pseudo_values_by_row():
     assert len(set(found.by_row["score/token_f1"])) > 1
 
 
-def test_an_error_of_ones_own_in_leaving_out_is_one_line(monkeypatch, tmp_path):
+def test_an_error_of_ones_own_in_leaving_out_is_one_remark(monkeypatch, tmp_path):
     (tmp_path / "half.py").write_text(
         "from loquent import Measured\n"
         "class Half:\n"
@@ -91,8 +94,35 @@ def test_an_error_of_ones_own_in_leaving_out_is_one_line(monkeypatch, tmp_path):
     )
     monkeypatch.syspath_prepend(tmp_path)
     metric = __import__("half").Half()
-    with pytest.raises(BrokenMetric, match=r"half.*ZeroDivisionError"):
-        evaluate_agent(Echo(), Random(Echo()), episodes=3, metrics=[metric], by_row=True)
+    with pytest.warns(Remark, match=r"half:Half: no values by row .*half\.py:5: ZeroDivisionError") as shown:
+        found = evaluate_agent(Echo(), Random(Echo()), episodes=3, metrics=[metric], by_row=True)
+    assert (len(shown), found.values["half"]) == (1, 1.0)
+    assert "half" not in found.by_row
+    assert "return" in found.by_row, "what else is kept by row"
+
+
+class Balanced(Echo):
+    """Measures with a division that one row alone keeps from zero, and with a score that is fine."""
+
+    def measure(self, pairs):
+        first = sum(row.id == self.rows("train")[0].id for row, _ in pairs)
+        return {"balanced": 1 / first, "share": first / len(pairs)}
+
+
+def test_a_task_that_cannot_measure_without_a_row_has_no_values_by_row(monkeypatch):
+    task = Balanced()
+
+    def played():
+        return evaluate_agent(task, Random(task), split="train", episodes=3, by_row=True)
+
+    with pytest.warns(Remark, match=r"task echo.*ZeroDivisionError") as shown:
+        found = played()
+    assert (len(shown), found.values["score/balanced"]) == (1, 1.0)
+    assert not any(key.startswith("score/") for key in found.by_row)
+    monkeypatch.setattr(Balanced, "measure", lambda self, pairs: {"n": np.float32(len(pairs))})
+    assert played().by_row["score/n"] == [3 * 3 - 2 * 2] * 3
+    monkeypatch.setattr(evaluate, "MOST_ROWS", 2)
+    assert "score/n" not in played().by_row
 
 
 def test_one_key_twice_is_refused(monkeypatch):

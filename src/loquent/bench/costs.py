@@ -49,9 +49,9 @@ def costs(
     replaced by a new one of the same sizes, so no run and no weights need to exist.
     """
     loaded = suites.load(suite, allow_imports=allow_imports)
-    name, size = loaded.profile(profile)
+    name, _ = loaded.profile(profile)
     by_entry = jobs.by_entry(overrides, [*loaded.entries], [*loaded.data])
-    plan = jobs.plan(loaded, Path(out), name, seeds or size.seeds, by_entry, only)
+    plan = jobs.plan(loaded, Path(out), name, seeds, by_entry, only)
     made = {str(job.folder): job.recipe for job in plan.jobs if isinstance(job, Job)}
     runs: dict[str, list[Job]] = {}
     for job in plan.jobs:

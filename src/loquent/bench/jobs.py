@@ -97,7 +97,7 @@ def plan(
     suite: Suite,
     out: Path,
     profile: str,
-    seeds: int,
+    seeds: int | None,
     overrides: Mapping[str, Sequence[str]],
     only: Sequence[str] = (),
 ) -> Plan:
@@ -105,7 +105,7 @@ def plan(
 
     Args:
         out: the folder of the runs' folders.
-        seeds: the number of runs of each cell, of which the profile may give some cells fewer.
+        seeds: the number of runs of each cell; None for that of the profile, which may give some cells fewer.
         overrides: by entry, as `by_entry` gives them.
         only: the cells to make, with the jobs that they need; all cells by default.
 

@@ -18,6 +18,7 @@ from loquent.bench.schema import paper_tables
 from loquent.bench.schema.suite_schema import Drawing, Suite
 from loquent.core.log_keys import value as measured
 from loquent.core.metric import Range
+from loquent.core.values import EMPTY
 from loquent.errors import BadSetting, nearest
 from loquent.report.groups import Group, Point
 from loquent.report.ranges import limits
@@ -84,7 +85,7 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
     folders = {job.key: job.folder.name for job in plan.jobs}
     drawn = _curves(suite, plan, outcomes)
     rows = {
-        name: replace(row(suite, name, keys, outcomes, folders), care=_care(plan, keys))
+        name: replace(row(suite, name, keys, outcomes, folders), care=_care(suite, profile, plan, name, keys))
         for name, keys in plan.cells.items()
     }
     failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
@@ -109,10 +110,12 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
     )
 
 
-def _care(plan: Plan, keys: Mapping[int, str]) -> Care:
+def _care(suite: Suite, profile: str, plan: Plan, name: str, keys: Mapping[int, str]) -> Care:
     """How the settings of a cell were found."""
+    record = suite.search(profile, suite.cells[name].recipe)
     own = (job for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
-    return next((care(job.recipe, bool(job.agent)) for job in own), Care())
+    best = record.set if record else EMPTY
+    return next((care(job.recipe, bool(job.agent), best) for job in own), Care())
 
 
 def _figures(plan: Plan, outcomes: Mapping[str, Outcome], name: str) -> Mapping[str, Any] | None:

@@ -48,7 +48,7 @@ def bench(
     Args:
         suite: a name, a YAML file, or a `Suite`.
         profile: a profile of the suite, the first by default; every suite has "smoke".
-        seeds: the number of runs of every cell; the profile's number by default.
+        seeds: the number of runs of every cell; the profile's numbers by default.
         overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME`
             may contain *.
         only: the names of the cells to make, with the jobs that they need; all cells by default.
@@ -71,7 +71,7 @@ def bench(
     count = seeds or size.seeds
     workers = crew.cores(size.processes if processes is None else processes)
     start = time.perf_counter()
-    origin = _origin(suite, name, count, overrides, only)
+    origin = _origin(suite, name, None if size.fewer and not seeds else count, overrides, only)
 
     def write_results(plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
         machine = {
@@ -91,7 +91,7 @@ def bench(
         loaded,
         out,
         profile=name,
-        seeds=count,
+        seeds=seeds,
         overrides=overrides,
         only=only,
         processes=workers,
@@ -102,14 +102,15 @@ def bench(
 
 
 def _origin(
-    suite: str | Path | Suite, profile: str, seeds: int, overrides: Sequence[str], only: Sequence[str]
+    suite: str | Path | Suite, profile: str, seeds: int | None, overrides: Sequence[str], only: Sequence[str]
 ) -> dict[str, str]:
     """The command that repeats the tables, the commit it runs at (or the version) and the date."""
     from loquent.files.machine.identity import source_state
 
     name = suite.name if isinstance(suite, Suite) else str(suite)
     chosen = ["--only", ",".join(only)] if only else []
-    words = ["loquent", "bench", name, "--profile", profile, "--seeds", str(seeds), *chosen, *overrides]
+    runs = ["--seeds", str(seeds)] if seeds else []
+    words = ["loquent", "bench", name, "--profile", profile, *runs, *chosen, *overrides]
     commit = f"version {__version__}"
     if source := source_state():
         commit = source["commit"][:8] + " with changes" * source["changed"]
@@ -121,7 +122,7 @@ def runs(
     out: str | Path,
     *,
     profile: str | None,
-    seeds: int,
+    seeds: int | None,
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
     processes: int = 1,

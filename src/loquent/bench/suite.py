@@ -145,21 +145,26 @@ def _check_names(suite: Suite, nodes: Mapping[str, Node]) -> None:
 
 
 def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str, Node]) -> None:
-    recipes = {entry.recipe for entry in suite.entries.values()} | {ANY}
-    for key in (*profile.set, *profile.search):
-        if key not in recipes:
-            error = UnknownName("recipe of this suite", key, recipes)
-            raise BadSetting(f"{_place(nodes, 'profiles', name)}: {error}")
-    for pattern in profile.fewer:
+    recipes, place = {entry.recipe for entry in suite.entries.values()}, _place(nodes, "profiles", name)
+    for section, keys, known in (
+        ("set", profile.set, recipes | {ANY}),
+        ("search", profile.search, recipes),
+    ):
+        for key in keys:
+            if key not in known:
+                raise BadSetting(f"{place}: {section}: {UnknownName('recipe of this suite', key, known)}")
+    for pattern, seeds in profile.fewer.items():
         if not any(fnmatchcase(cell, pattern) for cell in suite.cells):
-            place = _place(nodes, "profiles", name)
             raise BadSetting(f"{place}: fewer: {UnknownName('cell', pattern, suite.cells)}")
+        if not 1 <= seeds <= profile.seeds:
+            raise BadSetting(
+                f"{place}: fewer: {pattern} = {seeds}, but a cell has at least 1 run and at most the "
+                f"{profile.seeds} of `seeds`; give a number between them, or leave {pattern} out"
+            )
     sets = (*suite.data, ANY)
     for key in profile.data:
         if key not in sets:
-            raise BadSetting(
-                f"{_place(nodes, 'profiles', name)}: {UnknownName('set of episodes', key, sets)}"
-            )
+            raise BadSetting(f"{place}: {UnknownName('set of episodes', key, sets)}")
 
 
 def _check_entry(suite: Suite, name: str, entry: Entry, shared: Mapping[str, Node], place: str) -> None:

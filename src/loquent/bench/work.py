@@ -84,7 +84,7 @@ def find_outcome(job: Job | SetJob) -> Outcome | None:
 def _other_settings(job: Job) -> BadCheckpoint:
     folder, differing = RunFolder(job.folder), ""
     with suppress(LoquentError, OSError, ValueError):  # a config.yaml that cannot be read has no differences
-        theirs = recipes.load(folder.config, folder.overrides(), imports="none")
+        theirs = recipes.load(folder.config, folder.overrides(), imports="none", begun=True)
         differing = differences(all_settings(theirs), all_settings(job.recipe))
     detail = f": {differing}" if differing else ""
     return BadCheckpoint(

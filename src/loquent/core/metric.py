@@ -41,6 +41,7 @@ class Context:
 
 
 Scores = dict[str, list[float | None]]
+LeaveOut = Callable[[Sequence[int]], dict[str, float]]  # corpus scores without the samples of these numbers
 Range = tuple[float, float]  # the least and the greatest score
 EVERYTHING: Range = (-math.inf, math.inf)
 SHARES: Range = (0.0, 1.0)
@@ -88,13 +89,14 @@ class Measured:
 
     `leave_out(numbers)` gives the corpus scores that are no means over samples, without the samples of these
     numbers. It is for scores that need no second look at the texts or pass of a network, such as those of
-    sums. An evaluation calls it once for each row (`metrics.jackknife`).
+    sums. An evaluation calls it once for each row (`metrics.jackknife`), so its time should not grow with the
+    number of samples. With a method or a `functools.partial` in place of a lambda, the result can be pickled.
     """
 
     samples: Scores = field(default_factory=dict)
     corpus: dict[str, float] = field(default_factory=dict)
     unjudged: frozenset[int] = frozenset()
-    leave_out: Callable[[Sequence[int]], dict[str, float]] | None = field(default=None, compare=False)
+    leave_out: LeaveOut | None = field(default=None, compare=False)
 
 
 @runtime_checkable

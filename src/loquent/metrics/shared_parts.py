@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from loquent.metrics.text import mean
 Words = tuple[str, ...]
 Tally = NDArray[np.float64]  # the counts behind a corpus score: one row per sample, or the sum of the rows
 Result = TypeVar("Result")
-Part = TypeVar("Part")
 CACHE_SIZE = 1 << 16  # words whose stems are kept
 
 
@@ -49,26 +47,15 @@ def of_tallies(metric: Tallied, columns: Scores, tally: Tally) -> Measured:
     """
     total = tally.sum(0)
     return Measured(
-        columns,
-        metric.of_tally(total),
-        leave_out=lambda numbers: metric.of_tally(total - tally[numbers].sum(0)),
+        columns, metric.of_tally(total), leave_out=partial(without, metric.of_tally, tally, total)
     )
 
 
-def of_parts(
-    measured: Measured, parts: Sequence[Part], corpus: Callable[[Sequence[Part]], dict[str, float]]
-) -> Measured:
-    """The scores with more corpus scores, which a function gives for parts, such as pairs of labels.
-
-    Args:
-        parts: one for each sample, so that no text is read again where samples are left out.
-    """
-
-    def leave_out(numbers: Sequence[int]) -> dict[str, float]:
-        others = sorted(set(range(len(parts))).difference(numbers))
-        return corpus([parts[number] for number in others])
-
-    return dataclasses.replace(measured, corpus=measured.corpus | corpus(parts), leave_out=leave_out)
+def without(
+    scores: Callable[[Tally], dict[str, float]], tally: Tally, total: Tally, numbers: Sequence[int]
+) -> dict[str, float]:
+    """The scores of a sum of tallies without the samples of these numbers; with `partial`, a `leave_out`."""
+    return scores(total - tally[list(numbers)].sum(0))
 
 
 def references_as_text(references: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from loquent.data.groups import Groups
 from loquent.data.pools import evaluation_seed, held_out
 from loquent.files import final_evaluation
 from loquent.metrics.jackknife import pseudo_values
-from loquent.metrics.making import blame
 from loquent.metrics.scoring import finite
 from loquent.metrics.shared_parts import with_means
 from loquent.rewards import compose
@@ -30,6 +29,8 @@ from loquent.training.metrics import build_metrics, directions, ranges, same_key
 
 if TYPE_CHECKING:
     from loquent.training.recipes import Recipe
+
+MOST_ROWS = 1_000  # a task measures again without each row, which takes the square of their number
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,7 +144,8 @@ def evaluate_agent(
     if groups is not None:
         shares, of_groups = groups.values(task, played, by_id)
         values, errors = values | shares, errors | of_groups
-    of_task, measured = _task_scores(task, played, by_id), scores(metrics, played, by_id)
+    of_task = _task_scores(task, played, by_id)
+    measured, of_rows = _with_rows(metrics, played, by_id, by_row)
     values |= of_task.corpus | measured.corpus
     samples = {
         key: column for key, column in measured.samples.items() if _is_mean(column, measured.corpus.get(key))
@@ -161,7 +163,7 @@ def evaluate_agent(
         episodes=tuple(played),
         decoding=decoding,
         higher=directions(metrics, weights, values),
-        by_row=own | _pseudo_values(played, of_task, measured) if by_row else {},
+        by_row=own | _of_task_by_row(task, of_task, played) | of_rows if by_row else {},
     )
 
 
@@ -204,13 +206,25 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
     KEY; the mean is over these. `unjudged/KEY` is the number of episodes that a fallible metric could not
     judge; if it could judge none, the value is nan. An episode that ended by a failure has no score.
     """
+    return _with_rows(metrics, episodes, rows)[0]
+
+
+def _with_rows(
+    metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping[str, Row], by_row: bool = False
+) -> tuple[Measured, Scores]:
+    """The scores of all metrics, and if `by_row` the pseudo-values of their corpus scores."""
     known = [i for i, episode in enumerate(episodes) if not outcomes.has_failed(episode)]
     played = [episodes[i] for i in known]
     own = [rows[episode.row] for episode in played]
     samples = compose.samples_of(played, own)
     values: dict[str, float] = {}
     columns: Scores = {}
-    parts: dict[str, Callable[[Sequence[int]], dict[str, float]]] = {}
+    of_rows: Scores = {}
+
+    def every(column: Sequence[float | None]) -> list[float | None]:
+        scored = dict(zip(known, column, strict=True))
+        return [scored.get(i) for i in range(len(episodes))]
+
     for metric in metrics:
         if episodes and not known:
             measured = Measured({key: [] for key in traits(metric).keys}, {})
@@ -223,27 +237,17 @@ def scores(metrics: Sequence[Metric], episodes: Sequence[Episode], rows: Mapping
         if twice := sorted(values.keys() & corpus.keys()):
             raise same_key(twice[0])
         values |= corpus
-        if measured.leave_out is not None:
-            parts[metric.name] = measured.leave_out
-        scored = {key: dict(zip(known, column, strict=True)) for key, column in measured.samples.items()}
-        every = {key: [column.get(i) for i in range(len(episodes))] for key, column in scored.items()}
-        columns |= every
-        shares = {key: _scored(column) for key, column in every.items()}
+        if by_row:
+            pseudo = pseudo_values(measured, [episode.row for episode in played], metric.name)
+            of_rows |= {key: every(column) for key, column in pseudo.items()}
+        own_columns = {key: every(column) for key, column in measured.samples.items()}
+        columns |= own_columns
+        shares = {key: _scored(column) for key, column in own_columns.items()}
         values |= {f"{outcomes.SCORED}{key}": share for key, share in shares.items() if share < 1}
         if traits(metric).fallible:
             count = float(len(measured.unjudged))
             values |= {f"{outcomes.UNJUDGED}{key}": count for key in measured.samples}
-    places = {number: place for place, number in enumerate(known)}
-
-    def leave_out(numbers: Sequence[int]) -> dict[str, float]:
-        own = [places[number] for number in numbers if number in places]
-        rest: dict[str, float] = {}
-        for name, part in parts.items():
-            with blame(name):
-                rest |= part(own)
-        return rest
-
-    return Measured(columns, values, leave_out=leave_out)
+    return Measured(columns, values), of_rows
 
 
 def _summed(measured: Measured, episodes: Sequence[Episode]) -> Measured:
@@ -301,10 +305,11 @@ def _task_scores(task: Task, episodes: Sequence[Episode], rows: Mapping[str, Row
     return Measured(corpus=without(()), leave_out=without)
 
 
-def _pseudo_values(episodes: Sequence[Episode], *parts: Measured) -> Scores:
-    """The pseudo-values of corpus scores, one number per episode; None for an episode that failed."""
+def _of_task_by_row(task: Task, measured: Measured, episodes: Sequence[Episode]) -> Scores:
+    """The pseudo-values of a task's own scores, one per episode; None for an episode that failed."""
     rows = [None if outcomes.has_failed(episode) else episode.row for episode in episodes]
-    return {key: column for part in parts for key, column in pseudo_values(part, rows).items()}
+    few = len({*rows}) <= MOST_ROWS
+    return pseudo_values(measured, rows, f"task {task.identity}") if few else {}
 
 
 def _divergences(episodes: Sequence[Episode], choice: float | None) -> dict[str, list[float]]:

@@ -74,7 +74,8 @@ def extend(files: RunFolder, recipe: Recipe) -> None:
     Raises:
         BadSetting, BadCheckpoint: as in `extend_recipe`; the folder is as it was.
     """
-    written = recipes.load(files.config, files.overrides(), imports="none").training.updates
+    config = recipes.load(files.config, files.overrides(), imports="none", begun=True)
+    written = config.training.updates
     check(files, recipe.replace(f"{SETTING}={written}"), recipe.training.updates)
     if recipe.training.updates > written:
         files.extend(recipe.training.updates)

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
-from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
+from loquent.core.metric import (
+    EVERYTHING,
+    Context,
+    LeaveOut,
+    Measured,
+    Metric,
+    Range,
+    Samples,
+    range_of,
+    traits,
+)
 from loquent.core.task import TaskSpec
 from loquent.core.values import Record
 from loquent.data import outcomes
@@ -46,8 +57,11 @@ class Renamed:
             columns,
             self._renamed(measured.corpus),
             measured.unjudged,
-            None if leave_out is None else lambda numbers: self._renamed(leave_out(numbers)),
+            None if leave_out is None else partial(self._without, leave_out),
         )
+
+    def _without(self, leave_out: LeaveOut, numbers: Sequence[int]) -> dict[str, float]:
+        return self._renamed(leave_out(numbers))
 
     def _renamed(self, scores: Mapping[str, float]) -> dict[str, float]:
         return {f"{self.name}/{key}": value for key, value in scores.items()}

@@ -63,9 +63,8 @@ class Run:
         overrides = self.files.overrides()
         with warnings.catch_warnings():  # the run showed the remarks on its settings when it began
             warnings.simplefilter("ignore", Remark)
-            return recipes.load(
-                self.files.config, overrides, imports="all" if self.allow_imports else "trusted"
-            )
+            imports: recipes.Imports = "all" if self.allow_imports else "trusted"
+            return recipes.load(self.files.config, overrides, imports=imports, begun=True)
 
     @property
     def metrics(self) -> Metrics:

@@ -227,7 +227,7 @@ class Session:
         if records := run.newest_records():
             records.check_all(without=(names.TIMINGS,))
         if json_files.load_object(run.machine).get("fingerprint") != self.recipe.fingerprint:
-            theirs = recipes.load(run.config, imports="none")
+            theirs = recipes.load(run.config, imports="none", begun=True)
             differing = differences(all_settings(theirs), all_settings(self.recipe))
             raise BadCheckpoint(
                 f"{run.path} holds a session with other settings: {differing}; use the settings in its "

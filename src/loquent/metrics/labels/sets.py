@@ -7,7 +7,8 @@ in `metrics.labels.set_scores`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from loquent.core.metric import SHARES, Context, Measured, Range, Samples, Share
@@ -15,8 +16,9 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.errors import BadSetting
 from loquent.metrics.labels import set_scores
+from loquent.metrics.labels.label_counts import Counts, LabelCounts, counts
 from loquent.metrics.labels.label_texts import Labels, label_set, row_labels
-from loquent.metrics.shared_parts import of_parts, with_means
+from loquent.metrics.shared_parts import with_means
 
 Pair = tuple[Labels, Labels]  # gold labels, predicted labels
 PER_TEXT = ("", "/jaccard", "/ndcg", "/exact")
@@ -73,17 +75,18 @@ class LabelSets(Share):
                 for i, part in enumerate(PER_TEXT)
             }
         )
-        return of_parts(means, pairs, self._corpus)
+        labels = LabelCounts([None if pair is None else _counts(*pair) for pair in pairs])
+        return replace(
+            means, corpus=means.corpus | self._corpus(labels), leave_out=partial(self._corpus, labels)
+        )
 
-    def _corpus(self, pairs: Sequence[Pair | None]) -> dict[str, float]:
-        present = [pair for pair in pairs if pair is not None]
-        if not present:
+    def _corpus(self, labels: LabelCounts, left_out: Sequence[int] = ()) -> dict[str, float]:
+        sums = labels.without(left_out)
+        if sums is None:
             return {}
-        gold, predicted = [a for a, _ in present], [b for _, b in present]
-        return {
-            "label_sets/micro_f1": set_scores.micro_f1(gold, predicted, self.empty),
-            "label_sets/macro_f1": set_scores.macro_f1(gold, predicted, self.empty),
-        }
+        micro = 2 * sums.right / (sums.predicted + sums.gold) if sums.labels else self.empty
+        macro = sums.f1 / sums.labels if sums.labels else self.empty
+        return {"label_sets/micro_f1": micro, "label_sets/macro_f1": macro}
 
     def _scores(self, gold: Labels, predicted: Labels) -> tuple[float, ...]:
         functions = (set_scores.f1, set_scores.jaccard, set_scores.ndcg)
@@ -144,6 +147,10 @@ def hamming_loss(context: Context, options: HammingOptions) -> HammingLoss:
             "labels. Set classes to an integer of at least 1"
         )
     return HammingLoss(classes, options.separator)
+
+
+def _counts(gold: Labels, predicted: Labels) -> dict[str, Counts]:
+    return counts(set(gold) & set(predicted), predicted, set(gold))
 
 
 def _pairs(samples: Samples, separator: str) -> list[Pair | None]:

@@ -6,10 +6,9 @@ position; a missing label and an extra label are errors.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -18,8 +17,9 @@ from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.metrics.labels import span_scores
+from loquent.metrics.labels.label_counts import Counts, LabelCounts, counts
 from loquent.metrics.labels.label_texts import Labels, pad_labels, row_labels, tags
-from loquent.metrics.shared_parts import Tally, of_parts, of_tallies
+from loquent.metrics.shared_parts import Tally, of_tallies
 
 Pair = tuple[Labels, Labels]  # gold and predicted labels, of equal length
 AVERAGES = ("macro", "weighted")
@@ -62,16 +62,20 @@ class TokenLabels(Share):
             BadRow: a row without references has `labels` that are not a list of texts.
         """
         pairs = _pairs(samples, lambda pair: span_scores.token_accuracy(*pair))
-        scores = [None if pair is None else _token_scores(Counter(zip(*pair, strict=True))) for pair in pairs]
+        scores = [None if pair is None else _token_scores(*pair) for pair in pairs]
         columns = {
             key: [None if values is None else values[i] for values in scores]
             for i, key in enumerate(self.keys)
         }
-        return of_parts(Measured(columns), pairs, self._corpus)
+        labels = LabelCounts([None if pair is None else _counts(*pair) for pair in pairs])
+        return Measured(columns, self._corpus(labels), leave_out=partial(self._corpus, labels))
 
-    def _corpus(self, pairs: Sequence[Pair | None]) -> dict[str, float]:
-        counts = Counter(chain.from_iterable(zip(*pair, strict=True) for pair in pairs if pair is not None))
-        return dict(zip(self.keys, _token_scores(counts), strict=True)) if counts else {}
+    def _corpus(self, labels: LabelCounts, left_out: Sequence[int] = ()) -> dict[str, float]:
+        sums = labels.without(left_out)
+        if sums is None:
+            return {}
+        scores = sums.right / sums.gold, sums.f1 / sums.labels, sums.weighted / sums.gold
+        return dict(zip(self.keys, scores, strict=True))
 
 
 @dataclass(frozen=True)
@@ -151,13 +155,12 @@ def _pairs(samples: Samples, score: Callable[[Pair], float]) -> list[Pair | None
     return pairs
 
 
-def _token_scores(counts: Counter[tuple[str, str]]) -> tuple[float, ...]:
-    """Accuracy, macro F1 and weighted F1 from the counts of pairs (gold label, predicted label)."""
-    gold, predicted, right = Counter[str](), Counter[str](), Counter[str]()
-    for (a, b), count in counts.items():
-        gold[a] += count
-        predicted[b] += count
-        if a == b:
-            right[a] += count
-    f1 = [span_scores.average_f1(gold, predicted, right, average) for average in AVERAGES]
-    return right.total() / counts.total(), *f1
+def _counts(gold: Labels, predicted: Labels) -> dict[str, Counts]:
+    return counts((a for a, b in zip(gold, predicted, strict=True) if a == b), predicted, gold)
+
+
+def _token_scores(gold: Labels, predicted: Labels) -> tuple[float, ...]:
+    """Accuracy, macro F1 and weighted F1 of one sample."""
+    return span_scores.token_accuracy(gold, predicted), *(
+        span_scores.token_f1(gold, predicted, average) for average in AVERAGES
+    )

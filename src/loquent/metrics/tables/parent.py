@@ -16,20 +16,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import chain
 from typing import ClassVar
+
+import numpy as np
 
 from loquent.core.metric import Context, Measured, Samples, Share
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
-from loquent.metrics.shared_parts import of_parts, with_means
+from loquent.metrics.shared_parts import Tally, with_means, without
 from loquent.metrics.tables import overlaps, words
 from loquent.metrics.tables.moses import detokenise
 from loquent.metrics.tables.rows import Table, overlap, table_of
-from loquent.metrics.text import mean
 
 ORDERS = (1, 2, 3, 4)
 SMOOTHING = 1e-5
@@ -81,8 +82,10 @@ class Parent(Share):
             f"parent{part}": [None if values is None else values[i] for values in scores]
             for i, part in enumerate(PARTS)
         }
-        subsets = [overlap(row) for row in samples.rows]
-        return of_parts(with_means(columns), list(zip(scores, subsets, strict=True)), _of_subsets)
+        measured, tally = with_means(columns), _tally(scores, [overlap(row) for row in samples.rows])
+        total = np.array([math.fsum(column) for column in tally.T])
+        corpus = measured.corpus | _of_tally(total)
+        return replace(measured, corpus=corpus, leave_out=partial(without, _of_tally, tally, total))
 
     def _score(
         self, prediction: str, references: Sequence[str], row: Row
@@ -133,16 +136,23 @@ def best(prediction: Words, references: Sequence[Words], table: TableWords) -> t
     return max(scores)
 
 
-def _of_subsets(
-    samples: Sequence[tuple[tuple[float, float, float] | None, bool | None]],
-) -> dict[str, float]:
-    """The means over the samples of each subset: of scores, each with the subset of its row."""
-    means = {
-        f"parent{subset}{part}": mean([scores[i] for scores, value in samples if scores and value in values])
-        for subset, values in SUBSETS.items()
-        for i, part in enumerate(PARTS)
+def _tally(scores: Sequence[tuple[float, float, float] | None], subsets: Sequence[bool | None]) -> Tally:
+    """float[samples, subsets * 4]: of each subset 1 and the scores; zeros for a sample outside of it."""
+    tally = [
+        [(1.0, *own) if own and value in values else (0.0,) * 4 for values in SUBSETS.values()]
+        for own, value in zip(scores, subsets, strict=True)
+    ]
+    return np.array(tally, dtype=np.float64).reshape(-1, 4 * len(SUBSETS))
+
+
+def _of_tally(total: Tally) -> dict[str, float]:
+    """The means over the samples of each subset."""
+    return {
+        f"parent{subset}{part}": value / number
+        for subset, (number, *sums) in zip(SUBSETS, total.reshape(-1, 4).tolist(), strict=True)
+        for part, value in zip(PARTS, sums, strict=True)
+        if number
     }
-    return {key: value for key, value in means.items() if value is not None}
 
 
 def _geometric(shares: Sequence[float]) -> float:

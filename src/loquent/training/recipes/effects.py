@@ -14,9 +14,11 @@ from typing import Any
 from loquent.core.algorithm import AlgorithmConfig, RateSettings
 from loquent.core.options import Node
 from loquent.core.settings import Remark
+from loquent.errors import BadSetting
 from loquent.models.decoding_settings import OURS
 from loquent.training.recipes import kinds
 from loquent.training.recipes.overrides import PROFILE, rank
+from loquent.training.recipes.sections import TrainingSettings
 
 SAMPLED = ("temperature", "top_k", "top_p")
 LOW_RATE = 1e-5  # below it, adapters hardly move: 2e-4 in arXiv:2106.09685, table 11
@@ -34,6 +36,29 @@ def remark(sections: Mapping[str, Node], made: Mapping[str, Any]) -> None:
     """
     for text in (*_in_vain(sections, made), *_adapters(made)):
         warnings.warn(text, Remark, stacklevel=5)
+
+
+def chooses_by_final_rows(training: TrainingSettings) -> bool:
+    """Whether early stopping keeps the checkpoint that is best on the split of the final evaluation."""
+    return bool(training.stop_metric and training.updates) and training.evaluate_split == training.final_split
+
+
+def refuse_choice(training: TrainingSettings, root: Node) -> None:
+    """Raise BadSetting for early stopping on the split of the final evaluation.
+
+    Args:
+        root: the recipe's tree; the last of the settings that make it so is named with its place.
+    """
+    if chooses_by_final_rows(training):
+        nodes, split = _nodes(root.mapping("a recipe"), "training"), training.final_split
+        causes = [nodes[name] for name in ("stop_metric", "evaluate_split", "final_split") if name in nodes]
+        cause = "evaluate_split=validation" if split == "test" else "final_split=test"
+        raise BadSetting(
+            f"{max(causes, key=rank).place}: training.stop_metric = {training.stop_metric!r} keeps the "
+            f"checkpoint that is best on the split {split!r} (training.evaluate_split), and "
+            f"training.final_split = {split!r} evaluates it on the same rows, so its numbers would be too "
+            f"good. Set training.{cause}, or leave stop_metric empty"
+        )
 
 
 def _in_vain(sections: Mapping[str, Node], made: Mapping[str, Any]) -> Iterator[str]:

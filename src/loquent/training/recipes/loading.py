@@ -13,7 +13,7 @@ from loquent.core.options import Node, read
 from loquent.core.settings import noting_remarks
 from loquent.errors import BadSetting, UnknownName, naming
 from loquent.files import trust
-from loquent.training.recipes import building, composition, layers, smoke
+from loquent.training.recipes import building, composition, effects, layers, smoke
 from loquent.training.recipes.overrides import PROFILE, Override, Overrides, override
 from loquent.training.recipes.recipe import Recipe
 
@@ -28,6 +28,7 @@ def load(
     *,
     profile: str | None = None,
     imports: Imports = "trusted",
+    begun: bool = False,
 ) -> Recipe:
     """A recipe by registered or built-in name, or from a YAML file.
 
@@ -40,10 +41,13 @@ def load(
             file lies under the current folder or was written here by this user (`trust`). "all" imports it.
             "none" imports nothing: settings that only the code could check stay as the file has them, and
             the recipe can be shown, not run.
+        begun: whether the file is that of a run that has begun, which early stopping on the split of the
+            final evaluation does not keep from being read.
 
     Raises:
         UnknownName: no such recipe, or no such profile of it. BadSetting: an unknown key or a bad value, with
-            file and line. NotTrusted: the file names code and is not trusted.
+            file and line, or early stopping on the split of the final evaluation. NotTrusted: the file names
+            code and is not trusted.
 
     Warns:
         Remark: a setting has no effect, such as the size of a new model beside `model.path`.
@@ -63,6 +67,8 @@ def load(
     remarks: list[str] = []
     with registry.refuse_imports(alone), noting_remarks(remarks.append):
         fields = building.settings(whole)
+    if not begun:
+        effects.refuse_choice(fields["training"], whole)
     return Recipe(**fields, alone=alone, remarks=tuple(remarks))
 
 

@@ -13,7 +13,7 @@ from loquent.core.settings import Remark, noting_remarks
 from loquent.core.values import Record, digest, plain
 from loquent.files.run_folder import Tuning
 from loquent.models.decoding_settings import Decoding
-from loquent.training.recipes import building, kinds
+from loquent.training.recipes import building, effects, kinds
 from loquent.training.recipes.overrides import Override, override
 from loquent.training.recipes.sections import ModelSettings, TrainingSettings
 
@@ -89,10 +89,18 @@ class Recipe:
         return settings
 
     def replace(self, *overrides: str | Override) -> Recipe:
-        """The same recipe with `key.path=value` overrides; only their remarks are shown."""
+        """The same recipe with `key.path=value` overrides; only their remarks are shown.
+
+        Raises:
+            BadSetting: an unknown key, a bad value, or new early stopping on the split of the final
+                evaluation.
+        """
         remarks: list[str] = []
         with registry.refuse_imports(self.alone), noting_remarks(remarks.append, self._remarks_of_defaults()):
-            fields = building.settings(override(parse(dump(self.resolve()), self.name), overrides))
+            tree = override(parse(dump(self.resolve()), self.name), overrides)
+            fields = building.settings(tree)
+        if not effects.chooses_by_final_rows(self.training):
+            effects.refuse_choice(fields["training"], tree)
         return Recipe(**fields, alone=self.alone, remarks=tuple(dict.fromkeys([*self.remarks, *remarks])))
 
     def _remarks_of_defaults(self) -> set[str]:
