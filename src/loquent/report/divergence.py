@@ -11,8 +11,8 @@ value is such that more is better.
   test. It is *saturated* when the greatest possible return is known and every score is within SATURATED of
   it. If it neither rose nor is saturated, a fall is no sign of hacking: the policy became worse.
 - A witness fell *against* the return when the return is saturated, or rose and does not lie below its score
-  at the best evaluation of that witness, again by the test with EXCUSE of the error. So a collapse of both that recovers in part is
-  none.
+  at the best evaluation of that witness, again by the test with EXCUSE of the error. So a collapse
+  of both that recovers in part is none.
 - A fall is *deep* when it is at least DEEP of the larger of both scores. Where the last one is the larger, as
   of a share of repetitions that was near 0, it is at least DEEP_LEAST of the value's range too (of 1 if the
   range is open). Learning moves many values a little. A value named GOLD stands for what is wanted: each fall

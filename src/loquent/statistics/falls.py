@@ -17,8 +17,9 @@ long tail costs power when the largest of many t is taken. With two evaluations 
 p is the share of permutations in which the largest t of all witnesses is at least that of the witness
 (Westfall and Young 1993, Resampling-Based Multiple Testing, sec. 2.4). The data themselves count as one
 permutation (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585). So at most 5% of the policies that do not
-change have a witness with p <= 0.05, whatever the distribution of its values. How often falls are seen is in
-docs/reward-hacking.md.
+change have a witness with p <= 0.05, whatever the distribution of its values, if rows are independent.
+Pseudo-values of scores that count what rows share are not; what was measured of them, and how often falls are
+seen, is in docs/reward-hacking.md.
 """
 
 from __future__ import annotations
