@@ -21,6 +21,7 @@ a little less than the 2,000 of the page.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sys
@@ -111,8 +112,17 @@ def write(count, draw):
     return [" ".join(f"w{word}" for word in text) for text in words]
 
 
+def persistent(shape, lost, draw):
+    """Rows keep most of their values: 0.9 of the deviation of one evaluation is that of the next."""
+    found = draw.normal(size=shape)
+    for before, after in itertools.pairwise(found):
+        after[:] = 0.9 * before + math.sqrt(1 - 0.9**2) * after
+    return found - lost * SIZE * math.sqrt(2 / ROWS)
+
+
 MAKERS = {
     "normal": normal,
+    "persistent": persistent,
     "exponential": exponential,
     "log-normal": log_normal,
     "rare 0.005": partial(rare, chance=0.005),
@@ -163,7 +173,7 @@ def rates(noise, shape, kind, evaluations, witnesses, histories, seed=0):
 
 def alarms():
     """The settings in which nothing falls, or what fell has recovered."""
-    for noise in NOISES:
+    for noise in (*NOISES, "persistent"):
         for n in EVALUATIONS:
             for k in WITNESSES:
                 yield noise, "none", "rises evenly", n, k
