@@ -47,6 +47,8 @@ def cells(text: str, row: prose.Span) -> list[prose.Span]:
 
 def step(printed: str, up: bool) -> str:
     """A number with its last digit one larger or smaller."""
+    if printed.lower() in prose.WORDS:
+        return prose.WORDS[(prose.WORDS.index(printed.lower()) + (1 if up else -1)) % len(prose.WORDS)]
     mantissa, _, power = printed.partition("e")
     digits = len(mantissa.partition(".")[2])
     value = float(mantissa.replace(",", "")) + (1 if up else -1) * 10.0**-digits
