@@ -259,6 +259,7 @@ def test_a_table_is_made(specify, name):
         ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
         ("{start: , PPO", "{start: 3, PPO", "learners.rows.start"),
         ("curves:", "5:", "page.yaml: the name 5 is no text"),
+        ("gain: ", "5: ", "page.yaml: the name 5 is no text"),
         ("[best]", "[bets]", "a mark is for 'bets', which is no row"),
         ('"{*:.2f}"\n  missing', '"{*:.2f}(? [{*.lower:.2f}]?)"\n  missing', "'reward': no row fills '(? [{"),
         ("learners:", "others:", "has no table 'learners'; it has others, curves, list, grid, paper"),
@@ -303,19 +304,26 @@ def test_each_file_of_specifications_is_for_a_page(specify):
     assert page.strays() == ["docs/results/tables/page.yaml is for no page"]
 
 
-def test_a_line_that_moves_is_reported(tmp_path, monkeypatch):
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Another folder of results."""
     monkeypatch.setattr(records, "RESULTS", tmp_path)
-    (tmp_path / "a.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
     records.forget()
+    yield tmp_path
+    records.forget()
+
+
+def test_a_line_that_moves_is_reported(results):
+    (results / "a.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
     records.write_lines()
     assert records.node("a.jsonl 2 n") == 2
-    with (tmp_path / "a.jsonl").open("a") as file:
+    with (results / "a.jsonl").open("a") as file:
         file.write('{"n": 3}\n')
     records.forget()
     with pytest.raises(Problem, match=r"a.jsonl has 1 lines that .*lines.yaml lacks"):
         records.node("a.jsonl 2 n")
     records.write_lines()
-    (tmp_path / "a.jsonl").write_text('{"n": 2}\n{"n": 3}\n')
+    (results / "a.jsonl").write_text('{"n": 2}\n{"n": 3}\n')
     records.forget()
     with pytest.raises(Problem, match=r"line 1 of docs/results/a.jsonl is not the line that .*lines.yaml"):
         records.node("a.jsonl 2 n")
@@ -323,6 +331,9 @@ def test_a_line_that_moves_is_reported(tmp_path, monkeypatch):
     records.forget()
     with pytest.raises(Problem, match="line 1 of"):
         records.node("a.jsonl 2 n")
+    records.write_lines(replaced="a.jsonl")
+    records.forget()
+    assert records.node("a.jsonl 2 n") == 3
 
 
 def test_unknown_pages_and_rows_of_papers_are_named(specify):

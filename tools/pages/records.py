@@ -95,11 +95,15 @@ def _hash(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()[:8]
 
 
-def write_lines() -> None:
-    """Add the lines that were appended to their files to `lines.yaml`; what it has stays as it is."""
+def write_lines(replaced: str = "") -> None:
+    """Add the lines that were appended to their files to `lines.yaml`; what it has stays as it is.
+
+    A program that replaces records in a file names that file, whose lines are all written anew.
+    """
     known = _known_lines()
     for file in sorted(RESULTS.glob("*.jsonl")):
         lines, old = file.read_text(encoding="utf-8").splitlines(), known.get(file.name, [])
+        old = [] if file.name == replaced else old
         known[file.name] = old + [_hash(line) for line in lines[len(old) :]]
     text = yaml.safe_dump(known, default_flow_style=None, width=110)
     (RESULTS / "lines.yaml").write_text(text, encoding="utf-8")

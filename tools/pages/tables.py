@@ -63,13 +63,25 @@ def specifications(page: str) -> Mapping[str, Table]:
     file = SPECIFICATIONS / f"{page}.yaml"
     try:
         tree = yaml.safe_load(file.read_text(encoding="utf-8"))
-        if odd := [name for name in tree if not isinstance(name, str)]:
-            raise ValueError(f"the name {odd[0]!r} is no text; write it in quotation marks")
+        _check_names(tree)
         return {name: schema.read(Table, spec, name) for name, spec in tree.items()}
     except FileNotFoundError:
         raise Problem(f"the page has tables, but there is no docs/results/tables/{page}.yaml") from None
     except (yaml.YAMLError, ValueError, AttributeError) as error:
         raise Problem(f"docs/results/tables/{page}.yaml: {error}") from None
+
+
+def _check_names(tree: Any) -> None:
+    """All names of mappings are texts; YAML reads 5 and true as others.
+
+    Raises:
+        ValueError: one is not.
+    """
+    if isinstance(tree, dict):
+        for name, below in tree.items():
+            if not isinstance(name, str):
+                raise ValueError(f"the name {name!r} is no text; write it in quotation marks")
+            _check_names(below)
 
 
 def names_of(page: str) -> list[str]:

@@ -3,7 +3,7 @@
     loquent bench quickstart --seeds 5 --processes 2 --out FOLDER     (a new folder; one thread for each run)
     python -m tools.studies.quickstart_page FOLDER COMMIT [NOTE]
 
-The second command writes a line of docs/results/quickstart.jsonl, and the deviations that `loquent quickstart`
+The second command writes a line of docs/results/quickstart.jsonl and the deviations that `loquent quickstart`
 prints. Then it makes the pages anew; README.md and docs/benchmarks.md show the line between markers.
 """
 
@@ -19,6 +19,7 @@ from loquent.metrics.making import declared_range
 from loquent.statistics.intervals import student
 from loquent.training import recipes
 from tools.pages import __main__ as pages
+from tools.pages import records
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "quickstart.jsonl"
@@ -92,10 +93,11 @@ def write_part(page, name, text):
 
 
 def write(made):
-    """Write the record, the deviations that the command prints, and the parts of the pages, without figures."""
+    """Write the record, the deviations that the command prints and the parts of the pages, without figures."""
     lines = RESULTS.read_text("utf-8").splitlines()
     lines[LINE - 1 : LINE] = [json.dumps(made, ensure_ascii=False)]
     RESULTS.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    records.write_lines(replaced=RESULTS.name)
     deviations = {name: runs["sentiment"]["deviation"] for name, runs in made["one_run"].items()}
     spread = {"pairs": made["seeds"], "deviations": deviations}
     quickstart.RECORDED.write_text(json.dumps(spread, indent=1) + "\n", "utf-8")
