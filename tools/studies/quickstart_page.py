@@ -93,7 +93,7 @@ def write_part(page, name, text):
 
 
 def write(made):
-    """Write the record, the deviations that the command prints and the parts of the pages, without figures."""
+    """Write the record, the deviations that the command prints and the parts of the pages, no figures."""
     lines = RESULTS.read_text("utf-8").splitlines()
     lines[LINE - 1 : LINE] = [json.dumps(made, ensure_ascii=False)]
     RESULTS.write_text("".join(f"{line}\n" for line in lines), "utf-8")
