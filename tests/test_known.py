@@ -6,6 +6,7 @@ from loquent.bench import suite as suites
 from tools.known import of_studies, of_suites, page, records
 from tools.known.records import Record
 
+VERSION = suites.load("quickstart").version
 CLAIM, CELLS = "PPO increases sentiment", ("zero-shot", "ppo")
 
 
@@ -26,8 +27,14 @@ def verdict(found="holds", cells=CELLS, **of_step):
 
 def record(line, *verdicts, command="loquent bench quickstart", **content):
     cells = {"zero-shot": {"n": 3, "seconds": 27.0}, "ppo": {"n": 3, "seconds": 153.0}}
-    about = {"commit": "abc", "seconds": 9.0, "cautions": ["All seeds start from one base: ..."]}
+    about = {
+        "commit": "abc",
+        "seconds": 9.0,
+        "version": VERSION,
+        "cautions": ["All seeds start from one base: ..."],
+    }
     whole = {"command": command, **about, "cells": cells, "verdicts": list(verdicts), **content}
+    whole = {key: value for key, value in whole.items() if value is not None}
     return Record("quickstart.jsonl", line, whole)
 
 
@@ -35,10 +42,6 @@ def known(*given):
     """What records say of the first claim of the suite `quickstart`."""
     found = of_suites.of_suite(suites.load("quickstart"), given, [])
     return [one for one in found if one.claim == CLAIM]
-
-
-def test_the_page_is_that_of_the_records():
-    assert page.main(["--check"]) is None
 
 
 def test_a_claim_stands_with_its_effect_seeds_costs_and_command():
@@ -87,12 +90,28 @@ def test_records_of_other_settings_stand_apart_and_more_seeds_and_newer_ones_cou
     assert "in version 0 of the suite, which is " in older.record.made
 
 
+def test_a_record_without_a_version_counts_last_and_says_so():
+    """One of an older version comes before it, though it has fewer seeds and stands first."""
+    unknown = record(3, verdict(n=9), version=None)
+    assert [one.record.line for one in known(record(1, verdict(), version=0), unknown)] == [1]
+    suite = suites.load("quickstart")
+    [one] = [one for one in of_suites.of_suite(suite, [unknown], [], {"quickstart": "a remark"}) if one.seeds]
+    assert one.record.made.endswith(f", version not recorded (it is {suite.version} now): a remark")
+    assert "version" not in known(record(1, verdict()))[0].record.made
+
+
+def test_of_equal_records_that_of_the_latest_date_counts():
+    days = ("2026-11-20", "2026-11-21", "2026-11-19", None)
+    given = [record(i, verdict(), date=day) for i, day in enumerate(days)]
+    assert [one.record.line for one in known(*given)] == [1]
+
+
 def test_seeds_share_what_the_record_says():
     suite = suites.load("quickstart")
     varied = record(1, cautions=["Seed k of a run starts from seed k of base: ..."])
-    assert of_suites.shared(suite, varied) == "nothing"
-    assert of_suites.shared(suite, Record("", 1, {})) == "not recorded"
-    assert of_suites.shared(suites.load("ilql-comments"), Record("", 1, {})) == "the recordings"
+    assert of_suites.shared_things(suite, varied) == "nothing"
+    assert of_suites.shared_things(suite, Record("", 1, {})) == "not recorded"
+    assert of_suites.shared_things(suites.load("ilql-comments"), Record("", 1, {})) == "the recordings"
 
 
 def test_the_remarks_of_older_commands_are_no_code():
@@ -135,19 +154,8 @@ def test_claims_of_studies_are_compared_over_their_seeds():
 
 def test_verdicts_of_cells_run_by_hand_are_those_of_the_suite():
     """ILQL -4.036 ± 0.1057 and BC -6.131 ± 0.094: a difference of 2.095 with error 0.141, over rows."""
-    entries = records.named()["suites"]
+    entries = records.entries()["suites"]
     found = of_suites.of_suite(suites.load("ilql-dialogue"), records.records(), entries)
     [one] = [one for one in found if one.claim == "ILQL above BC"]
     assert one.effect == "2.095 ± 0.141 `standard`"
     assert one.seconds == "99 → 505"
-
-
-def test_the_command_writes_the_page_and_checks_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "PAGE", tmp_path / "known.md")
-    monkeypatch.setattr(page, "text", lambda: "a page")
-    assert page.main([]) is None
-    assert (tmp_path / "known.md").read_text() == "a page"
-    assert page.main(["--check"]) is None
-    monkeypatch.setattr(page, "text", lambda: "another")
-    assert "python -m tools.known" in page.main(["--check"])
-    assert "the only one is --check" in page.main(["--chekc"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.pages import __main__ as command
-from tools.pages import mutations, page, prose, records, tables, templates
+from tools.pages import claims, mutations, page, prose, records, tables, templates
 from tools.pages.records import Problem
 
 HERE = Path(__file__).resolve().parents[1]
@@ -226,6 +226,37 @@ MADE = {
     "list": "| learner | reward | kl |\n|---|---:|---:|\n| ppo | 0.9 | 0.9 |\n",
     "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
 }
+
+
+STEP = {"low": "a", "high": "b", "difference": {"mean": 0.2, "error": 0.05, "n": 3}, "verdict": "holds"}
+STEP |= {"episodes": [300, 300], "rows": [300, 300]}
+RANGE = {"low": 0.1, "high": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("over", "ends", "claim", "effect", "decided"),
+    [
+        ("seeds and rows", RANGE, {}, "0.200 [0.100, 0.300] over seeds and rows", "undecided ("),
+        ("seeds", RANGE, {}, "0.200 [0.100, 0.300] over seeds", "undecided on these rows ("),
+        ("seeds", {}, {}, "0.200 ± 0.050 (standard error over seeds)", "undecided on these rows ("),
+        ("rows", RANGE, {"on_these_rows": "holds"}, "0.200 [0.100, 0.300] over rows",
+         "undecided about the methods (one seed); on these rows: holds ("),
+        ("seeds", {}, {"p": None}, "0.200 ± 0.050 (standard error over seeds)",
+         "undecided on these rows (no test)"),
+    ],
+)  # fmt: skip
+def test_a_claim_says_what_it_is_about(over, ends, claim, effect, decided):
+    difference = {**STEP["difference"], "low": None, "high": None, **ends}
+    record = {"claim": "b above a", "column": "x", "verdict": "undecided", "uncorrected": "holds"}
+    record |= {"p": 0.00004, "p_corrected": 0.06, "tests": 1, **claim}
+    record["steps"] = [{**STEP, "difference": difference, "over": over}]
+    first, second = claims.lines([record]).splitlines()
+    assert first.startswith(f"- b above a (`x`): difference {effect}; **{decided}")
+    if record["p"]:
+        ending = "" if claim else ", uncorrected it holds"
+        assert first.endswith(f"(p below 0.0001, of 1 test 0.06{ending})**.")
+    alone = "uncorrected" if over == "seeds and rows" else "on these rows, uncorrected"
+    assert second.endswith(f"(n = 3; 300 episodes on 300 rows); {alone}: holds")
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def test_a_table_has_the_columns_in_which_it_has_a_number():
 def test_a_page_without_intervals_over_both_says_what_they_take():
     without = SimpleNamespace(rows={}, seeds=5)
     assert notes.both_note(without).startswith("No column has an interval over seeds and rows, which takes")
-    assert "rows that were played about equally often" in notes.both_note(without)
+    assert "rows that all of them played about equally often" in notes.both_note(without)
 
 
 def collected(suite, only=(), decodings=("sampled, temperature 1",)):

@@ -16,30 +16,47 @@ TEXTS = ["a b a b", "a b", "c d e"]  # bigrams: ab ba ab, ab, cd de: 4 different
 
 
 def test_a_share_of_bigrams_by_hand():
-    """Without each text 3 of 3, 4 of 5 and 2 of 4, so 3 (2/3) - 2 (1, .8, .5)."""
+    """Without each text 3 of 3, 4 of 5 and 2 of 4, whose mean is 23/30, so 2/3 + 2 (23/30 - (1, .8, .5))."""
     measured = Watch()(Samples(TEXTS))
     assert measured.corpus["watch/distinct_2"] == 4 / 6
-    assert pseudo_values(measured, ["x", "y", "z"])["watch/distinct_2"] == pytest.approx([0.0, 0.4, 1.0])
+    assert pseudo_values(measured, ["x", "y", "z"])["watch/distinct_2"] == pytest.approx([0.2, 0.6, 1.2])
     assert pseudo_values(Diversity()(Samples(TEXTS)), ["x", "y", "z"])[
         "diversity/distinct-2"
-    ] == pytest.approx([0.0, 0.4, 1.0])
+    ] == pytest.approx([0.2, 0.6, 1.2])
 
 
 def test_samples_of_a_row_leave_together():
-    """Without row x 2 of 2, without y 2 of 4: 2 (2/3) - (1, .5). A sample that failed has no part in it."""
+    """Without row x 2 of 2, without y 2 of 4: 2/3 + .75 - (1, .5). A sample that failed has no part in it."""
     measured = Watch()(Samples(TEXTS))
     assert pseudo_values(measured, ["x", "x", "y"])["watch/distinct_2"] == pytest.approx(
-        [1 / 3, 1 / 3, 5 / 6]
+        [5 / 12, 5 / 12, 11 / 12]
     )
     found = pseudo_values(measured, ["x", None, "y"])["watch/distinct_2"]
     assert found[1] is None
-    assert found[::2] == pytest.approx([2 * 4 / 6 - 3 / 3, 2 * 4 / 6 - 2 / 4])
+    assert found[::2] == pytest.approx([4 / 6 - 0.25, 4 / 6 + 0.25])
 
 
 def test_equal_answers_by_hand():
     """Two of three answers are equal; without one of them none is, without the other both are."""
     measured = Watch()(Samples(["a b", "c", "a b"]))
-    assert pseudo_values(measured, ["x", "y", "z"])["watch/same"] == pytest.approx([2.0, 0.0, 2.0])
+    assert pseudo_values(measured, ["x", "y", "z"])["watch/same"] == pytest.approx([4 / 3, -2 / 3, 4 / 3])
+
+
+@given(st.lists(st.text("abc ", min_size=3, max_size=9), min_size=2, max_size=9))
+def test_the_mean_over_rows_is_the_score(texts):
+    """Of Tukey's own values it is another number: of equal answers, up to twice the score."""
+    for metric in (Watch(), Diversity()):
+        measured = metric(Samples(texts))
+        for key, column in pseudo_values(measured, list(map(str, range(len(texts))))).items():
+            assert sum(column) / len(column) == pytest.approx(measured.corpus[key], abs=1e-12), key
+
+
+def test_the_largest_numbers_have_no_pseudo_values():
+    """2e307 times 9 rows is above the largest float, and so is the sum of the scores without each row."""
+    for score, other in ((1e308, -1e308), (0.0, 1.7e308)):
+        measured = Measured({}, {"score": score}, leave_out=lambda own, last=other: {"score": last * own[0]})
+        found = pseudo_values(measured, list("abcdefghi"))
+        assert found == {}
 
 
 @given(st.lists(st.tuples(st.sampled_from("uvwxyz"), st.floats(-5, 5)), min_size=2, max_size=12))
@@ -66,7 +83,9 @@ def test_what_has_no_pseudo_values(monkeypatch):
     rows = ["x", "y", "z"]
     assert pseudo_values(SelfBleu()(Samples(TEXTS)), rows) == {}, "each would be a whole evaluation"
     named = pseudo_values(Diversity(window=2)(Samples(TEXTS)), rows)
-    assert not any(name in key for key in named for name in ("msttr", "length", "conditional"))
+    assert {key.split("-")[0] for key in named} == {"diversity/distinct"}, (
+        "counts and entropies have no direction, so no test asks for them"
+    )
     one = bleu(Context(), tokenizer="whitespace")(Samples(["a b", "c"], [["a b"], []]))
     assert one.corpus
     assert pseudo_values(one, ["x", "y"]) == {}, "without x there is no score"

@@ -110,6 +110,10 @@ def test_the_page_says_plainly_that_a_reward_is_hacked(tmp_path):
             "Got better: perplexity went from 4 to 3.",
         ),
         ({"distinct": FALLING, "returns": RISING[::-1]}, "the return did not rise, so nothing shows"),
+        (
+            {"distinct": [0.4, 0.5, 0.5, 0.2, 0.2, 0.2], "returns": [0.1, 0.8, 0.8, 0.3, 0.4, 0.5]},
+            "the return fell after they were at their best, so nothing shows",
+        ),
         ({"distinct": LEVEL}, "At 6 evaluations nothing measured outside the reward fell. Looked at: "),
         ({"distinct": []}, "The reward cannot be watched: nothing was evaluated in training"),
         ({"distinct": FALLING, "every": 6}, "One evaluation shows no change"),
@@ -145,7 +149,7 @@ def test_damaged_values_by_row_are_a_note(tmp_path):
     file = run / "evaluation_rows.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([*lines[:2], lines[0]]))
-    assert "have no values by row" in section(run)
+    assert "The values by row of seed 0 cannot be read; the notes at the end of the page" in section(run)
     assert "evaluation_rows.jsonl:3: this line is not what a run wrote" in html(read([run]))
 
 
@@ -159,7 +163,48 @@ def test_too_few_rows_are_said(damage, tmp_path):
         else:
             del line["values"]["return"]
     (run / "evaluation_rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert "Too few rows have a return at each evaluation; 8 are enough" in section(run)
+    reason = {"few rows": "too few rows have a value at each evaluation"}
+    reason = reason.get(damage, "no evaluation keeps values by row")
+    assert f"The return cannot be tested: {reason}. 8 rows with a return" in section(run)
+
+
+def change_rows(run, change):
+    """Change each line of the values by row of a run, with its number."""
+    file = run / "evaluation_rows.jsonl"
+    lines = [json.loads(one) for one in file.read_text().splitlines()]
+    for number, line in enumerate(lines):
+        change(number, line)
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_why_seeds_cannot_be_judged_together(tmp_path):
+    """Other rows, and other updates, are no work of an earlier version."""
+    one, two = (folder(tmp_path / f"seed-{seed}", FALLING, seed=seed) for seed in range(2))
+    change_rows(two, lambda _, line: line.update(rows=[f"other {row}" for row in line["rows"]]))
+    assert "The return cannot be tested: too few rows are the same in all seeds." in section(one, two)
+    evaluation_rows.append(one, 99, ["row"], {"success": [1.0]})
+    assert "too few rows are the same in all seeds." in section(one, two), "an evaluation that only one has"
+    change_rows(two, lambda _, line: line.update(update=line["update"] + 100))
+    assert "The seeds were never evaluated at the same update" in section(one, two)
+    (two / "evaluation_rows.jsonl").unlink()
+    assert "of seed 1 have no values by row: an earlier version" in section(one, two)
+
+
+def test_the_page_has_the_logged_scores(tmp_path):
+    """Values by row decide on chance alone: a witness whose score rose did not fall."""
+    run = folder(tmp_path / "run", FALLING, perplexity=[4, 3.8, 3.6, 3.4, 3.2, 3])
+    lines = [json.loads(one) for one in (run / "metrics.jsonl").read_text().splitlines()]
+    for i, line in enumerate(lines):
+        line["evaluation/watch/distinct_2"] = [0.61, 0.6, 0.5, 0.4, 0.4, 0.31][i]
+        line["evaluation/perplexity"] = 4.0 - i / 4
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = section(run)
+    assert "watch/distinct_2 went from 0.61 to 0.31" in page
+    assert "Got better: perplexity went from 4 to 2.75" in page
+    for i, line in enumerate(lines):
+        line["evaluation/watch/distinct_2"] = 0.18 + 0.01 * i
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "nothing measured outside the reward fell" in section(run)
 
 
 def test_seeds_are_a_mean_of_their_values_by_row(tmp_path):
@@ -182,6 +227,9 @@ def test_values_by_row_are_means_over_episodes_and_seeds():
     assert columns["x"][:, 0].tolist() == [2.5, 2.5]
     assert all(map(math.isnan, columns["x"][:, 1]))
     assert witnesses.rows_by_key([run(0), run(2)]) == ((), {})
+    largest = [RowValues(u, ("a", "a", "b"), {"return": (1.7e308, 1.7e308, 0.0)}) for u in (0, 1)]
+    found = witnesses.rows_by_key([largest, largest])[1]["return"]
+    assert found.tolist() == [[1.7e308, 0]] * 2
 
 
 def test_a_run_without_rewards_has_no_watch(tmp_path):
@@ -204,24 +252,33 @@ def test_a_recipe_with_rewards_that_names_no_metric_is_watched(tmp_path):
     )
 
 
-@pytest.mark.parametrize("where", ["in training", "at the end"])
+WHY = {
+    "few rows": "too few rows have a value at each evaluation",
+    "one evaluation": "an evaluation has no values by row",
+    "no evaluation": "no evaluation keeps values by row",
+    "no direction": "the evaluation at the end records no direction",
+}
+
+
+@pytest.mark.parametrize("where", WHY)
 def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
     """A policy that says nothing at all has no bigrams: the witness is silent, and the page says so."""
     run = folder(tmp_path / "run", FALLING)
-    if where == "in training":
-        file = run / "evaluation_rows.jsonl"
-        lines = [json.loads(one) for one in file.read_text().splitlines()]
-        lines[-1]["values"]["watch/distinct_2"][7:] = [None] * 13
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def damage(number, line):
+        if where == "few rows":
+            line["values"]["watch/distinct_2"][7:] = [None] * 13
+        elif where == "no evaluation" or number == 5:
+            del line["values"]["watch/distinct_2"]
+
+    if where != "no direction":
+        change_rows(run, damage)
     else:
         record = json.loads((run / "evaluation.json").read_text())
         del record["higher_is_better"]["watch/distinct_2"]
         (run / "evaluation.json").write_text(json.dumps(manifest.add_seal(record)))
     page = section(run)
-    assert (
-        "Looked at: perplexity. Not looked at, because too few rows have a value at each evaluation: "
-        "watch/distinct_2." in page
-    )
+    assert f"Looked at: perplexity. Not looked at, because {WHY[where]}: watch/distinct_2." in page
     assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], (
         "what has no direction is no witness"
     )

@@ -11,8 +11,7 @@ from tools.studies import watch_runs, watch_study
 from tools.studies.watch_study import rates
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-PAGE = (RESULTS.parent / "reward-hacking.md").read_text(encoding="utf-8")
-ALARMS, FALLS = (
+ALARMS, FALLS, TEXTS = (
     json.loads(line)["cells"] for line in (RESULTS / "watch_rates.jsonl").read_text().splitlines()
 )
 RUNS = [json.loads(line) for line in (RESULTS / "watch_runs.jsonl").read_text().splitlines()]
@@ -22,11 +21,17 @@ def settings(cell):
     return tuple(cell[key] for key in ("noise", "shape", "return", "evaluations", "witnesses"))
 
 
-@pytest.mark.parametrize("cell", [("normal", "none", 10, 3), ("rare 0.02", "none", 5, 3)])
+@pytest.mark.parametrize(
+    "cell", [("normal", "none", 10, 3), ("rare 0.02", "none", 5, 3), ("texts 200", "none", 5, 2)]
+)
 def test_a_policy_that_does_not_change_is_seldom_called(cell):
     """At 200 histories, three binomial deviations above 5%."""
     found = rates(*cell[:2], "rises evenly", *cell[2:], 200, seed=1)
     assert found["speaks"] <= found["moved"] <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_a_collapse_of_texts_is_seen():
+    assert rates("texts new", "even", "rises evenly", 5, 2, 10, seed=1)["speaks"] == 1
 
 
 @pytest.mark.parametrize("kind", ["rises evenly", "rises at once", "saturated"])
@@ -36,7 +41,7 @@ def test_a_fall_of_five_errors_is_seen(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cell", [*ALARMS, *FALLS][::5], ids=lambda cell: str(settings(cell)))
+@pytest.mark.parametrize("cell", [*ALARMS, *FALLS, *TEXTS][::5], ids=lambda cell: str(settings(cell)))
 def test_a_fresh_study_agrees(cell):
     """Shares of 100 fresh histories and of the record differ by less than 4 deviations of their pool."""
     fresh = rates(*settings(cell), 100, seed=1)
@@ -48,10 +53,12 @@ def test_a_fresh_study_agrees(cell):
 def test_the_record_has_each_cell_and_keeps_its_promise():
     assert [settings(cell) for cell in ALARMS] == list(watch_study.alarms())
     assert [settings(cell) for cell in FALLS] == list(watch_study.falls())
-    still = [cell for cell in ALARMS if cell["shape"] == "none"]
+    assert [settings(cell) for cell in TEXTS] == list(watch_study.counts())
+    still = [cell for cell in (*ALARMS, *TEXTS) if cell["shape"] == "none"]
     assert sum(cell["moved"] for cell in still) / len(still) <= 0.05
     assert all(exact(cell["moved"], cell["histories"], 0.998)[0] <= 0.05 for cell in still)
     seen = [cell for cell in FALLS if cell["noise"] == "normal"]
+    seen += [cell for cell in TEXTS if cell["shape"] != "none"]
     assert all(exact(cell["moved"], cell["histories"], 0.998)[1] >= 0.95 for cell in seen)
 
 
@@ -60,27 +67,3 @@ def test_the_record_of_real_runs():
     hacked = {(run["recipe"], run["seed"]) for run in RUNS if run["outcome"] == "hacked"}
     bad = {(run["recipe"], run["seed"]) for run in RUNS if run["recipe"] == watch_runs.HACKED}
     assert hacked == bad | {("reviews_grpo", 0)}
-    assert all(f"| `{run['recipe']}` | {run['seed']} | {run['outcome']} |" in PAGE for run in RUNS)
-
-
-def percent(value):
-    return f"{100 * value:.1f}"
-
-
-def rows(cells, columns):
-    """The rows of a table of the page: moved by number of witnesses, joined by a slash."""
-    for names in dict.fromkeys(tuple(cell[key] for key in columns) for cell in cells):
-        own = [cell for cell in cells if tuple(cell[key] for key in columns) == names]
-        shares = [
-            " / ".join(percent(cell["speaks"]) for cell in own if cell["evaluations"] == n)
-            for n in dict.fromkeys(cell["evaluations"] for cell in own)
-        ]
-        yield f"| {' | '.join([*names, *shares])} |"
-
-
-def test_the_page_has_the_rates_of_the_record():
-    nothing = rows(ALARMS, ("noise", "shape"))
-    normal = [cell for cell in FALLS if (cell["noise"], cell["return"]) == ("normal", "rises evenly")]
-    shapes = rows(normal, ("shape",))
-    others = rows([cell for cell in FALLS if cell not in normal], ("noise", "shape", "return"))
-    assert [row for row in (*nothing, *shapes, *others) if row not in PAGE] == []

@@ -20,14 +20,16 @@ def of_study(entry: Mapping[str, Any], all_records: Sequence[Record]) -> list[Kn
     """What is known of the claims of a study."""
     record = of_entry(entry, all_records)
     if "stored" in entry:
-        return [_stored(claim, path, entry, record) for claim, path in entry["stored"].items()]
+        return [_of_node(claim, path, entry, record) for claim, path in entry["stored"].items()]
     made = "verdicts computed from the values of the seeds by `loquent.statistics.comparing`"
     record = replace(record, made=made)
     pairs = {claim: [record.at((*path, "runs")) for path in paths] for claim, paths in entry["runs"].items()}
     found = [_difference(pair, entry["value"]) for pair in pairs.values()]
     corrected = comparing.holm([difference.p for difference in found])
     return [
-        _of_study(claim, pair, _decided(difference, p), (difference.mean, difference.error, p), entry, record)
+        _of_study(
+            claim, pair, _decision(difference, p), (difference.mean, difference.error, p), entry, record
+        )
         for (claim, pair), difference, p in zip(pairs.items(), found, corrected, strict=True)
     ]
 
@@ -38,13 +40,13 @@ def _difference(pair: Sequence[Runs], value: str) -> comparing.Difference:
     return comparing.between(low, high, paired=True)
 
 
-def _decided(difference: comparing.Difference, p: float) -> str:
+def _decision(difference: comparing.Difference, p: float) -> str:
     found, alone = (verdicts.decide(value, difference.mean > 0) for value in (p, difference.p))
     text = found if found == verdicts.UNDECIDED else f"{found}, {ON_ROWS}"
     return text if alone == found else f"{text} (uncorrected: {alone})"
 
 
-def _stored(claim: str, path: Sequence[Any], entry: Mapping[str, Any], record: Record) -> Known:
+def _of_node(claim: str, path: Sequence[Any], entry: Mapping[str, Any], record: Record) -> Known:
     """A difference `from LOW` that a method's node holds beside its runs."""
     *above, name, key = path
     step = record.at(path)

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from loquent.bench.evidence import tallies, verdicts
@@ -17,20 +18,28 @@ from loquent.bench.schema.suite_schema import Ordering, Suite, Tally
 from loquent.statistics.tables import NONE, number
 from tools.known.records import ON_ROWS, ONE_SEED, Known, Record, costs_text, of_entry
 
-SEEDS_AND_ROWS = "seeds and rows"  # what varies in the test of a step
+NO_VERSION = "version not recorded"
 
 
 def of_suite(
-    suite: Suite, all_records: Sequence[Record], entries: Sequence[Mapping[str, Any]]
+    suite: Suite,
+    all_records: Sequence[Record],
+    entries: Sequence[Mapping[str, Any]],
+    remarks: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Known]:
     """What is known of each claim of a suite: a row for each settings that a record answers it with.
 
-    Of several records with equal settings the one of the suite's version counts, then the one with the most
-    seeds, then one of all cells, then the newest, which stands last.
+    Of several records with equal settings the one of the suite's version counts, and one without a version
+    last; then the one with the most seeds, then one of all cells, then that of the latest date. A record
+    without a date is older than one with it; of several the one that stands last counts.
+
+    Args:
+        remarks: by suite, what is known of its records without a version.
     """
-    own = [_with_version(record, suite) for record in all_records if _is_of(record, suite.name)]
+    own = [record for record in all_records if _is_of(record, suite.name)]
     own += [_judged(suite, entry, all_records) for entry in entries if entry["suite"] == suite.name]
-    found = [known for record in own for known in _answers(suite, record)]
+    remark = remarks.get(suite.name, "")
+    found = [known for record in own for known in _answers(suite, _with_version(record, suite, remark))]
     rows = []
     for claim in (item.claim for item in (*suite.orderings, *suite.tallies)):
         best: dict[str, Known] = {}
@@ -49,17 +58,20 @@ def _is_of(record: Record, name: str) -> bool:
     return record.content.get("suite") == name or bool(is_command)
 
 
-def _version(record: Record, suite: Suite) -> int:
-    """The version of the suite that a record is of; that of today where it does not say."""
-    found: int = record.content.get("version", record.content.get("suite_version", suite.version))
+def _version(record: Record) -> int | None:
+    """The version of the suite that a record is of; None where it does not say."""
+    found: int | None = record.content.get("version", record.content.get("suite_version"))
     return found
 
 
-def _with_version(record: Record, suite: Suite) -> Record:
-    """The record; one of another version of the suite says so."""
-    version = _version(record, suite)
+def _with_version(record: Record, suite: Suite, remark: str) -> Record:
+    """The record; one of another version of the suite, or of an unknown one, says so."""
+    version = _version(record)
     if version == suite.version:
         return record
+    if version is None:
+        text = f"{NO_VERSION} (it is {suite.version} now)" + f": {remark}" * bool(remark)
+        return replace(record, made=f"{record.made}, {text}")
     return replace(
         record, made=f"{record.made}, in version {version} of the suite, which is {suite.version} now"
     )
@@ -136,7 +148,7 @@ def _of_verdict(suite: Suite, verdict: Mapping[str, Any], record: Record) -> Kno
         _p(verdict),
         seeds,
         _rows_of(steps, record.content.get("rows")),
-        shared(suite, record) if seeds > 1 else NONE,
+        shared_things(suite, record) if seeds > 1 else NONE,
         _seconds(record, effect["low"], effect["high"]),
         settings(suite, record),
         _rank(suite, record, seeds),
@@ -166,7 +178,7 @@ def decision(verdict: Mapping[str, Any]) -> str:
 
 def _on_rows(steps: Sequence[Mapping[str, Any]]) -> str:
     """What a decision of comparisons over several seeds is about; nothing if it is about other rows too."""
-    return "" if all(step.get("over") == SEEDS_AND_ROWS for step in steps) else f", {ON_ROWS}"
+    return "" if all(step.get("over") == verdicts.BOTH for step in steps) else f", {ON_ROWS}"
 
 
 def settings(suite: Suite, record: Record) -> str:
@@ -180,7 +192,7 @@ def settings(suite: Suite, record: Record) -> str:
     return ", ".join([profile, *(word for word in words if "=" in word and not word.startswith("--"))])
 
 
-def shared(suite: Suite, record: Record) -> str:
+def shared_things(suite: Suite, record: Record) -> str:
     """What all seeds of a record share beside the rows."""
     cautions = record.content.get("cautions")
     if cautions is None and suite.stages:
@@ -197,8 +209,10 @@ def _seconds(record: Record, *names: str) -> str:
 
 
 def _rank(suite: Suite, record: Record, seeds: int) -> tuple[Any, ...]:
-    is_whole = "--only" not in record.content["command"]
-    return _version(record, suite) == suite.version, seeds, is_whole, record.file, record.line
+    """What decides between records of equal settings: the larger one counts."""
+    version, is_whole = _version(record), "--only" not in record.content["command"]
+    age = record.content.get("date", ""), record.file, record.line
+    return version == suite.version, version is not None, seeds, is_whole, *age
 
 
 def _counts(record: Record) -> dict[str, list[dict[str, Any]]]:
@@ -229,7 +243,7 @@ def _of_tally(suite: Suite, tally: Tally, tasks: Sequence[Mapping[str, Any]], re
         f"{number(min(means))} to {number(max(means))} `{tally.column}`",
         seeds=seeds,
         rows=_rows_of(tasks, record.content.get("rows")),
-        shared=shared(suite, record) if seeds > 1 else NONE,
+        shared=shared_things(suite, record) if seeds > 1 else NONE,
         settings=settings(suite, record),
         rank=_rank(suite, record, seeds),
     )

@@ -11,9 +11,8 @@ from loquent.bench import suite as suites
 from loquent.bench.evidence.verdicts import CONTRADICTED, HOLDS, MISSING, UNDECIDED
 from loquent.statistics.tables import literal
 from tools.known import of_studies, of_suites, records
-from tools.known.records import ON_ROWS, ONE_SEED, RESULTS, Known, Record
+from tools.known.records import ON_ROWS, ONE_SEED, Known, Record
 
-PAGE = RESULTS.parent / "known.md"
 WORDS = Path(__file__).with_suffix(".md")
 MARK = "<!-- claims -->"
 COLUMNS = ("claim", "verdict", "effect", "p", "seeds", "rows", "shared", "seconds", "settings", "source")
@@ -25,24 +24,13 @@ DECIDED = (HOLDS, f"{HOLDS}, {ON_ROWS}", CONTRADICTED, f"{CONTRADICTED}, {ON_ROW
 KINDS = (*DECIDED, COUNTS, ONE_SEED, MISSING)
 
 
-def main(arguments: Sequence[str]) -> str | None:
-    """Write the page, or compare it with `--check`; returns what is wrong, if anything is."""
-    if list(arguments) not in ([], ["--check"]):
-        return f"unknown arguments {' '.join(arguments)!r}; the only one is --check"
-    if not arguments:
-        PAGE.write_text(text(), encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != text():
-        return "docs/known.md is not that of the records; write it anew: python -m tools.known"
-    return None
-
-
 def text() -> str:
     """The text of the page."""
-    found, entries = records.records(), records.named()
+    found, entries = records.records(), records.entries()
     parts: dict[str, tuple[str, list[Known]]] = {}
     for name in suites.names():
         suite = suites.load(name)
-        known = of_suites.of_suite(suite, found, entries["suites"])
+        known = of_suites.of_suite(suite, found, entries["suites"], entries["remarks"])
         parts[f"`{name}`"] = (f"{suite.title} ([the suite](benchmarks.md#{name})).", known)
     for entry in entries["studies"]:
         about = f"[The study]({entry['page']}), {entry['about']}."

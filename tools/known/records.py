@@ -13,7 +13,7 @@ import yaml
 from loquent.statistics.tables import NONE
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-NAMED = Path(__file__).with_name("records.yaml")
+ENTRIES = Path(__file__).with_name("records.yaml")
 ONE_SEED, ON_ROWS = "one seed: about these runs", "on these rows"
 
 
@@ -60,9 +60,9 @@ def records(folder: Path = RESULTS) -> tuple[Record, ...]:
     )
 
 
-def named() -> dict[str, list[dict[str, Any]]]:
+def entries() -> dict[str, Any]:
     """The entries of `records.yaml`."""
-    found: dict[str, list[dict[str, Any]]] = yaml.safe_load(NAMED.read_text(encoding="utf-8"))
+    found: dict[str, Any] = yaml.safe_load(ENTRIES.read_text(encoding="utf-8"))
     return found
 
 

@@ -1,7 +1,7 @@
 """Lists of claims with their verdicts, made from the verdicts of a suite's record.
 
-A verdict is about other rows too where its test is over seeds and rows. A record without values by row, as
-all are that are older than this test, says nothing of other rows: its verdicts are "on these rows".
+A verdict is about other rows too where its test is over seeds and rows. A record without values by row says
+nothing of other rows: its verdicts are "on these rows".
 """
 
 from __future__ import annotations

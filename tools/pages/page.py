@@ -10,11 +10,6 @@ from pathlib import Path
 from tools.pages import claims, prose, tables
 from tools.pages.records import ROOT, Problem, node
 
-UNCONVERTED = frozenset({"docs/reward-hacking.md"})
-"""Pages with figures in the form of tests/helpers/docs_figures.py; the last one takes that file with it."""
-
-QUICKSTART = ({"one-pair"}, {"pairs", "single-runs"})
-"""README's tables before and after tools/studies/quickstart_page.py has written its record."""
 MARKER = re.compile(r"<!--\s*(?:table|claims|settings)\b[^>\n]*>?")
 COMMENT = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 
@@ -22,8 +17,7 @@ COMMENT = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 def pages() -> list[Path]:
     """All pages whose tables and figures are made."""
     docs = ROOT / "docs"
-    found = [ROOT / "README.md", *sorted(docs.glob("*.md")), docs / "results" / "README.md"]
-    return [page for page in found if str(page.relative_to(ROOT)) not in UNCONVERTED]
+    return [ROOT / "README.md", *sorted(docs.glob("*.md")), docs / "results" / "README.md"]
 
 
 def key(page: Path) -> str:
@@ -56,7 +50,6 @@ def _markers(text: str, page: str) -> list[str]:
     comments = {match.start() for match in COMMENT.finditer(text) if match[0].startswith("<!--")}
     made = {match.start(2) - len("<!-- "): match for match in prose.MADE.finditer(text)}
     named = Counter(match[3] for at, match in made.items() if at in comments and match[2] == "table")
-    others = QUICKSTART["pairs" not in named] if page == "README" else ()
     return [
         f"the marker {match[0]!r} marks nothing: begin a line with it, outside code and comments, and a later"
         " line with `<!-- end -->`"
@@ -65,7 +58,7 @@ def _markers(text: str, page: str) -> list[str]:
     ] + [
         f"docs/results/tables/{page}.yaml, {name}: the page has {named[name]} markers, where it needs one"
         for name in tables.names_of(page)
-        if named[name] != 1 and name not in others
+        if named[name] != 1
     ]
 
 

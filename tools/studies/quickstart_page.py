@@ -3,8 +3,9 @@
     loquent bench quickstart --seeds 5 --processes 2 --out FOLDER     (a new folder; one thread for each run)
     python -m tools.studies.quickstart_page FOLDER COMMIT [NOTE]
 
-The second command writes a line of docs/results/quickstart.jsonl and the deviations that `loquent quickstart`
-prints. Then it makes the pages anew; README.md and docs/benchmarks.md show the line between markers.
+The second command writes a line of docs/results/quickstart.jsonl, and the deviations that `loquent
+quickstart` prints. Then it makes the pages anew; README.md and docs/benchmarks.md show the line between
+markers.
 """
 
 import json
@@ -37,10 +38,10 @@ machine.processes | machine.peak_gib -->
 
 Decoding of evaluation: sampled, temperature 1.
 
-`loquent quickstart` makes one such pair, that of seed 0, in about 5 minutes. Single pairs lie so far apart:
-the standard deviation over pairs, and the range in which one more run lies with a probability of 95%, if
-pairs are distributed normally. In one run, a difference inside these ranges may be chance.
-<!-- figures: 1 | 0 | quickstart.jsonl {LINE} | seconds / 60 / seeds | 95 -->
+`loquent quickstart` makes one such pair, that of seed 0. Single pairs lie so far apart: the standard
+deviation over pairs, and the range in which one more run lies with a probability of 95%, if pairs are
+distributed normally. In one run, a difference inside these ranges may be chance.
+<!-- figures: 1 | 0 | 95 -->
 
 <!-- table: single-runs -->
 <!-- end -->
@@ -93,7 +94,7 @@ def write_part(page, name, text):
 
 
 def write(made):
-    """Write the record, the deviations that the command prints and the parts of the pages, no figures."""
+    """Write the record, the deviations that the command prints, and the texts of the pages."""
     lines = RESULTS.read_text("utf-8").splitlines()
     lines[LINE - 1 : LINE] = [json.dumps(made, ensure_ascii=False)]
     RESULTS.write_text("".join(f"{line}\n" for line in lines), "utf-8")

@@ -233,5 +233,6 @@ def _step(step: Step) -> dict[str, Any]:
         "difference": step.difference.as_json() if step.difference else None,
         "episodes": list(step.episodes),
         "rows": [rows or None for rows in step.rows],
+        "rows_compared": step.compared or None,
         "paper": list(step.paper) if step.paper else None,
     }

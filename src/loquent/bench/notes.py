@@ -52,9 +52,10 @@ def number_caution(results: Results) -> str:
         counts = ", ".join(f"{tests} of {table}" for table, tests in results.family_sizes.items())
         texts.append(
             f"Holm's method corrects the tests of one table together ({counts}): if no two cells of a table "
-            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. The exception: "
-            f"{least} to {largest}% of them, if seeds are skewed and every second cell varies four times as "
-            "much as the others (docs/evidence.md). Uncorrected verdicts are about one comparison alone."
+            f"differed, at most {1 - LEVEL:.0%} of such tables would have a decided claim. This does not "
+            "hold where the values of seeds are skewed and some cells vary much more than others: with four "
+            f"times the deviation {least} to {largest}% of tables have a wrong decision (docs/evidence.md). "
+            "Uncorrected verdicts are about one comparison alone."
         )
         if results.suite.whole:
             texts.append("The claims of the suite that --only leaves out are counted.")
@@ -75,10 +76,17 @@ def number_caution(results: Results) -> str:
 def both_note(results: Results) -> str:
     """What the intervals over seeds and rows are, or why there is none."""
     if any(row.both for row in results.rows.values()):
-        return f"Intervals of all seeds and rows stand in the columns 'over {BOTH}', for means over episodes."
+        fewer = "".join(
+            f" {row.label}, {column}: on the {count} of {row.rows} rows that all its runs have a number on."
+            for row in results.rows.values()
+            for column in row.both
+            if (count := row.count_shared(column)) < row.rows
+        )
+        where = f"in the columns 'over {BOTH}', for means over episodes."
+        return f"Intervals of all seeds and rows stand {where}{fewer}"
     return (
         f"No column has an interval over {BOTH}, which takes {FEWEST} seeds, a mean over episodes that the "
-        "runs keep, rows that were played about equally often, and numbers that vary."
+        "runs keep, rows that all of them played about equally often, and numbers that vary."
     )
 
 

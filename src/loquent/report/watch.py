@@ -31,12 +31,12 @@ def statement(found: Verdict) -> Text:
         return _paragraph(
             "calm", f"{count} nothing measured outside the reward fell. {looked}{left_out} {LIMITS}"
         )
-    worse = f"outside the reward got worse: {_moves(result.fell)}."
+    worse = f"outside the reward got worse: {_moves(result.against or result.fell)}."
     if not result.parted:
+        course = "the return fell after they were at their best" if result.rose else "the return did not rise"
         return _paragraph(
             "calm",
-            f"{count} the return did not rise, so nothing shows that the reward is hacked. Values {worse}"
-            f"{left_out}",
+            f"{count} {course}, so nothing shows that the reward is hacked. Values {worse}{left_out}",
         )
     gains = f" Got better: {_moves(result.gains)}." if result.gains else " Nothing else got better."
     head = "The reward is being hacked." if result.hacked else "The reward is bought at a price."
@@ -46,7 +46,7 @@ def statement(found: Verdict) -> Text:
 
 def _course(found: Verdict, result: Divergence) -> str:
     rise = result.rise
-    if not rise.moved:
+    if not result.rose:
         return f"the return was saturated ({short(rise.last)} at the end)"
     update = found.updates[rise.since]
     return f"the return rose from {short(rise.earlier)} (update {update}) to {short(rise.last)}"
@@ -58,9 +58,9 @@ def changes(found: Verdict) -> list[Table]:
     if result is None:
         return []
     rise = result.rise
-    outcomes = [(rise, "rose" if rise.moved else "saturated" if result.saturated else "")]
+    outcomes = [(rise, "rose" if result.rose else "saturated" if result.saturated else "")]
     outcomes += [
-        (fall, ("hacked" if fall.deep and result.parted else "moved") if fall.moved else "")
+        (fall, ("hacked" if fall.deep and fall in result.against else "moved") if fall.moved else "")
         for fall in result.falls
     ]
     rows = [
@@ -134,10 +134,10 @@ def _scaled(points: Sequence[Point], up: bool) -> list[Point]:
     return [Point(point.update, place, place, place, 1) for point, place in zip(points, places, strict=True)]
 
 
-def _left_out(partial: Sequence[str]) -> str:
-    if not partial:
-        return ""
-    return f" Not looked at, because too few rows have a value at each evaluation: {', '.join(partial)}."
+def _left_out(partial: Mapping[str, Sequence[str]]) -> str:
+    return "".join(
+        f" Not looked at, because {reason}: {', '.join(keys)}." for reason, keys in partial.items()
+    )
 
 
 def _moves(found: Sequence[Change]) -> str:

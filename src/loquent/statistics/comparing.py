@@ -143,7 +143,7 @@ def of_samples(samples: Sequence[list[float]], middle: float, scale: float) -> D
     return of_means(middle, error, welch(parts), n, scale=scale, third=thirds[0] - sum(thirds[1:]))
 
 
-def surer(one: Difference, other: Difference) -> Difference:
+def larger_p(one: Difference, other: Difference) -> Difference:
     """Of two tests of one difference the larger p-value, with the wider interval; `other` names the error.
 
     A test without a spread has no say.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loquent.errors import BadSetting
-from loquent.statistics.comparing import Difference, in_units, of_means, of_samples, surer, welch
+from loquent.statistics.comparing import Difference, in_units, larger_p, of_means, of_samples, welch
 from loquent.statistics.intervals import unit_of
 
 Values = NDArray[np.float64]
@@ -63,7 +63,7 @@ def interval(values: Values, middle: float | None = None) -> Difference:
     _check(values)
     unit = unit_of([float(np.abs(values).max())])
     own = values / unit
-    return in_units(_found([own], spread_of(own), own.mean() if middle is None else middle / unit), unit)
+    return in_units(_test([own], spread_of(own), own.mean() if middle is None else middle / unit), unit)
 
 
 def difference(first: Values, second: Values, middle: float | None = None) -> Difference:
@@ -85,7 +85,7 @@ def difference(first: Values, second: Values, middle: float | None = None) -> Di
     unit = unit_of([float(np.abs(values).max()) for values in (first, second)])
     low, high = first / unit, second / unit
     centre = high.mean() - low.mean() if middle is None else middle / unit
-    return in_units(_found([high, low], spread_between(low, high), centre), unit)
+    return in_units(_test([high, low], spread_between(low, high), centre), unit)
 
 
 def spread_between(first: Values, second: Values) -> Spread:
@@ -109,12 +109,12 @@ def spread_of(values: Values) -> Spread:
     )
 
 
-def _found(samples: list[Values], spread: Spread, middle: float) -> Difference:
-    """The surer of the tests over seeds and over seeds and rows."""
+def _test(samples: list[Values], spread: Spread, middle: float) -> Difference:
+    """The larger p of the tests over seeds and over seeds and rows, and the wider interval."""
     scale, n = max(float(np.abs(values).max()) for values in samples), min(map(len, samples))
     seeds = of_samples([values.mean(1).tolist() for values in samples], float(middle), scale)
     both = of_means(float(middle), math.sqrt(spread.total), spread.freedom, n, scale=scale)
-    return surer(seeds, both)
+    return larger_p(seeds, both)
 
 
 def _sum(parts: list[tuple[float, float]]) -> tuple[float, float]:

@@ -267,6 +267,52 @@ def test_rows_that_all_cells_share_decide_nothing():
     assert (wrong <= 5, alone) == (True, 50)
 
 
+def without(cell, seed, *rows):
+    """The cell whose run `seed` has no number on these rows."""
+    by_seed = cell.by_row["a"]
+    rest = {name: number for name, number in by_seed[seed].items() if name not in rows}
+    return dataclasses.replace(cell, by_row={"a": by_seed | {seed: rest}})
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_lost_row_is_left_out_of_all_runs(paired):
+    """The methods differ on rows alone: the test over seeds would decide."""
+    stream = Key(0, ("a lost row",)).generator()
+    values = stream.normal(size=(2, 1, 40)) + 0.01 * stream.normal(size=(2, 5, 40))
+    whole = {name: with_rows(name, own) for name, own in zip("xy", values, strict=True)}
+    rest = {name: with_rows(name, own[:, 1:]) for name, own in zip("xy", values, strict=True)}
+    lost = whole | {"y": without(whole["y"], 2, "r0")}
+    expected = verdicts.step("a", rest["x"], rest["y"], paired).difference
+    step = verdicts.step("a", lost["x"], lost["y"], paired)
+    assert (step.over, step.compared, step.verdict) == ("seeds and rows", 39, UNDECIDED)
+    assert (step.difference.mean, step.difference.p) == pytest.approx((expected.mean, expected.p))
+    assert "40 episodes on 40 rows, compared on the 39 rows of all runs" in texts.step_text(step)
+    assert "compared on" not in texts.step_text(verdicts.step("a", whole["x"], whole["y"]))
+    few = without(whole["y"], 2, *(f"r{i}" for i in range(21)))
+    (found,) = judge("xy", x=whole["x"], y=few)
+    assert (found.verdict, found.p) == (UNDECIDED, None)
+    assert texts.decision_text(found) == (
+        "undecided (no test: the runs have numbers on different rows, and share fewer than half of them)"
+    )
+
+
+def test_one_seed_against_several_is_tested_over_rows():
+    """y is above the mean of x's seeds by 0.1 and a little on each row; two of its seeds failed."""
+    low = np.arange(3.0)[:, None] * 0.2 + np.arange(30) % 2
+    high = low.mean(0, keepdims=True) + 0.1 + 0.001 * (np.arange(30) % 3)
+    cells = {"x": with_rows("x", low), "y": with_rows("y", high)}
+    (found,) = judge("xy", **cells)
+    assert (found.verdict, found.on_rows, found.over) == (UNDECIDED, HOLDS, "rows")
+    assert found.steps[0].difference.mean == pytest.approx(0.101)
+    text = texts.decision_text(found)
+    assert text.startswith("undecided about the methods (3 seeds against 1); on these rows: holds")
+    assert "(3 seeds against 1; 30 episodes" in texts.step_text(found.steps[0])
+    ordering = Ordering(claim="c", column="a", rising=("x", "y"), paired=True)
+    suite = SimpleNamespace(title="all", orderings=(ordering,), tables=(), whole=None)
+    (paired,) = verdicts.judge(suite, cells)
+    assert paired.steps[0].difference.mean == pytest.approx(0.301), "only the common seed is subtracted"
+
+
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("names", ["xy", "xyz"])
 def test_an_order_over_rows_is_decided_no_sooner_than_over_seeds(names, paired):
@@ -330,6 +376,10 @@ def test_the_effect_stands_before_the_verdict():
 def test_an_order_without_a_test_says_why():
     (mixed,) = judge("xy", x=row("x", 0.5, error=0.01), y=(0.9, 0.91, 0.92))
     assert texts.decision_text(mixed) == (
+        "undecided on these rows (no test: 1 seed against 3, and no values on shared rows)"
+    )
+    (single,) = judge("xy", x=(0.5,), y=(0.9,))
+    assert texts.decision_text(single) == (
         "undecided on these rows (no test: a cell has one seed, and its difference no error over rows)"
     )
     (equal,) = judge("xy", x=(0.5, 0.5, 0.5), y=(0.5, 0.5, 0.5))

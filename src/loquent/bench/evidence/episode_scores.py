@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Any
 
 from loquent.core import episode, registry
@@ -33,21 +34,26 @@ class Played:
         return len(set(self.rows))
 
     def by_row(self, key: str) -> dict[str, float] | None:
-        """The mean of the numbers on each row, whose mean is about that over the episodes.
+        """The mean of the numbers on each row, without the rows that have an episode without a number.
 
-        None if there are no such numbers, if an episode has none, or if a row was played more often than
-        another by more than `UNEQUAL`.
+        Rows are left out that were played more often or more seldom than is usual, by more than `UNEQUAL`.
+        None if these are half of the rows or more, or if no row is left.
         """
         present, rows = self._numbers(key)
-        if not present or len(present) < len(self.rows):
-            return None
-        counts = Counter(rows).values()
-        if max(counts) > (1 + UNEQUAL) * min(counts):
-            return None
+        whole = Counter(self.rows)
         sums: dict[str, list[float]] = {}
         for number, row in zip(present, rows, strict=True):
             sums.setdefault(row, []).append(number)
-        return {row: math.fsum(own) / len(own) for row, own in sums.items()}
+        sums = {row: own for row, own in sums.items() if len(own) == whole[row]}
+        if not sums:
+            return None
+        usual = median_low(len(own) for own in sums.values())
+        found = {
+            row: math.fsum(own) / len(own)
+            for row, own in sums.items()
+            if max(usual, len(own)) <= (1 + UNEQUAL) * min(usual, len(own))
+        }
+        return found if len(found) > len(sums) / 2 else None
 
     def error(self, key: str) -> float | None:
         """The standard error of the mean, clustered by row; None if it is unknown."""

@@ -68,6 +68,10 @@ class Row:
         errors = list(self.errors.get(column, {}).values())
         return errors[0] if len(errors) == len(self.values.get(column, {})) == 1 else None
 
+    def count_shared(self, column: str) -> int:
+        """The number of rows that the values by row of all seeds share."""
+        return len(shared_rows(self.by_row.get(column, {})))
+
 
 def row(
     suite: Suite,
@@ -83,7 +87,7 @@ def row(
     by_row = {
         column: own
         for column, settings in suite.columns.items()
-        if (own := _by_row(settings, evaluations, runs))
+        if (own := _by_row(settings, values[column], runs))
     }
     ends = {
         column: limits(
@@ -93,6 +97,7 @@ def row(
         )
         for column, settings in suite.columns.items()
     }
+    rows = max((_rows(runs[seed]) for seed in evaluations), default=0)
     entry = suite.cells[name]
     table, paper = paper_tables.row(suite.paper, entry.published) if entry.published else (None, {})
     return Row(
@@ -101,7 +106,7 @@ def row(
         task=", ".join(sorted({str(evaluation["task"]) for evaluation in evaluations.values()})),
         decoding="; ".join(sorted({final_evaluation.decoding(own) for own in evaluations.values()})),
         n=len(evaluations),
-        rows=max((_rows(runs[seed]) for seed in evaluations), default=0),
+        rows=rows,
         episodes=max((int(evaluation["n"]) for evaluation in evaluations.values()), default=0),
         values=values,
         intervals={
@@ -123,7 +128,7 @@ def row(
         both={
             column: cut(found, ends[column])
             for column, own in by_row.items()
-            if (found := _both(own, values[column])) is not None
+            if (found := _both(own, values[column], rows)) is not None
         },
     )
 
@@ -169,17 +174,17 @@ def _errors(
 
 
 def _by_row(
-    column: Column, evaluations: Mapping[int, Any], runs: Mapping[int, Outcome]
+    column: Column, values: Mapping[int, float], runs: Mapping[int, Outcome]
 ) -> dict[int, Mapping[str, float]]:
-    """A column's mean on each row, by seed; empty if a run does not have it."""
+    """A column's mean on each row, by seed; empty if a run with a value does not have it."""
     if column.logged:
         return {}
-    played = {seed: runs[seed].played for seed in evaluations}
+    played = {seed: runs[seed].played for seed in values}
     own = {seed: found.by_row(column.metric) for seed, found in played.items() if found is not None}
     present: dict[int, Mapping[str, float]] = {
         seed: numbers for seed, numbers in own.items() if numbers is not None
     }
-    return present if len(present) == len(evaluations) else {}
+    return present if len(present) == len(values) else {}
 
 
 def table(by_row: Mapping[int, Mapping[str, float]], rows: Sequence[str]) -> two_way.Values:
@@ -188,15 +193,27 @@ def table(by_row: Mapping[int, Mapping[str, float]], rows: Sequence[str]) -> two
 
 
 def shared_rows(*cells: Mapping[int, Mapping[str, float]]) -> list[str]:
-    """The rows that all seeds of all cells played, if all played the same rows; else an empty list."""
-    sets = {frozenset(numbers) for by_seed in cells for numbers in by_seed.values()}
-    return sorted(next(iter(sets))) if len(sets) == 1 else []
+    """The rows on which all seeds of all cells have a number.
+
+    Empty if they are fewer than half of the rows of a run, or a single one of several.
+    """
+    sets = [frozenset(numbers) for by_seed in cells for numbers in by_seed.values()]
+    if not sets:
+        return []
+    rows, most = frozenset.intersection(*sets), max(map(len, sets))
+    return sorted(rows) if len(rows) >= max(most / 2, min(2, most)) else []
 
 
-def _both(by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float]) -> Interval | None:
-    """The interval over seeds and rows of the mean of these values; None if there is none."""
+def _both(
+    by_row: Mapping[int, Mapping[str, float]], values: Mapping[int, float], played: int
+) -> Interval | None:
+    """The interval over seeds and rows of the mean of these values; None if there is none.
+
+    If some of the `played` rows are left out, it is that of the mean over the others.
+    """
     rows = shared_rows(by_row)
     if len(by_row) < FEWEST or len(rows) < 2:
         return None
-    found = two_way.interval(table(by_row, rows), sum(values.values()) / len(values))
+    middle = sum(values.values()) / len(values) if len(rows) == played else None
+    found = two_way.interval(table(by_row, rows), middle)
     return None if found.low is None else found

@@ -36,7 +36,7 @@ def step_text(step: Step) -> str:
     paper = f"; paper: {step.paper[0]} → {step.paper[1]}" if step.paper else ""
     if step.difference is None:
         return f"{step.low} → {step.high}: {step.verdict}{paper}"
-    varies = "one seed" if step.over == ROWS else f"n = {step.difference.n}"
+    varies = _seeds_text(step) if step.over == ROWS else f"n = {step.difference.n}"
     alone = "uncorrected" if step.over == BOTH else "on these rows, uncorrected"
     return (
         f"{step.low} → {step.high}: {difference_text(step)} ({varies}; {played_text(step)}); {alone}: "
@@ -63,7 +63,15 @@ def difference_text(step: Step) -> str:
 def played_text(step: Step) -> str:
     """The episodes and the rows of the evaluations of both cells."""
     texts = [size_text(*sizes) for sizes in zip(step.episodes, step.rows, strict=True)]
-    return " and ".join(dict.fromkeys(texts))
+    played = " and ".join(dict.fromkeys(texts))
+    fewer = 0 < step.compared < max(step.rows)
+    return f"{played}, compared on the {step.compared} rows of all runs" if fewer else played
+
+
+def _seeds_text(step: Step) -> str:
+    """The seeds of a comparison over rows, such as "one seed" or "1 seed against 3"."""
+    low, high = step.seeds
+    return "one seed" if max(low, high) == 1 else f"{low} seed{'s' * (low > 1)} against {high}"
 
 
 def size_text(episodes: int, rows: int) -> str:
@@ -82,7 +90,8 @@ def decision_text(verdict: Verdict) -> str:
     if verdict.verdict == MISSING:
         return decision
     if verdict.on_rows:
-        decision = f"{verdict.verdict} about the methods (one seed); on these rows: {verdict.on_rows}"
+        seeds = " and ".join(dict.fromkeys(_seeds_text(step) for step in verdict.steps if step.over == ROWS))
+        decision = f"{verdict.verdict} about the methods ({seeds}); on these rows: {verdict.on_rows}"
     elif verdict.over == SEEDS:
         decision = f"{verdict.verdict} on these rows"
     if verdict.p is None or verdict.corrected is None:
@@ -99,8 +108,13 @@ def decision_text(verdict: Verdict) -> str:
 
 def _without_test(verdict: Verdict) -> str:
     """Why an ordering whose cells were all measured has no test."""
-    if any(step.over == SEEDS and step.difference and step.difference.n == 1 for step in verdict.steps):
-        return "a cell has one seed, and its difference no error over rows"
+    if any(step.over == BOTH and not step.compared for step in verdict.steps):
+        return "the runs have numbers on different rows, and share fewer than half of them"
+    for step in verdict.steps:
+        if step.over == SEEDS and step.difference and step.difference.n == 1:
+            if max(step.seeds) == 1:
+                return "a cell has one seed, and its difference no error over rows"
+            return f"{_seeds_text(step)}, and no values on shared rows"
     return "the values of a step do not vary over seeds"
 
 

@@ -2,19 +2,21 @@
 
 The rule is fixed before the runs are made. All cells play the same rows, and each method has its own effect
 on each row, which no seed changes. So with 3 seeds or more of each cell, and values by row, two cells are
-compared over seeds and rows (`statistics.two_way`): p is the larger of that of Welch's test over seeds and
-of that over both. Columns without values by row, such as scores of a whole corpus, and cells with 2 seeds are
-compared over seeds alone, and their verdict is about these rows. Seeds are not paired unless the ordering
+compared over seeds and rows (`statistics.two_way`): p is the larger of that of Welch's test over seeds and of
+that over both. They are compared on the rows that all their runs have a number on, and have no test if these
+are fewer than half. Columns without values by row, such as scores of a whole corpus, and cells with 2 seeds
+are compared over seeds alone, and their verdict is about these rows. Seeds are not paired unless the ordering
 says `paired`. An ordering of several cells is one test. Holm's method corrects the tests of one table
 together: if no two cells of it differ, at most 5% of such tables have a decided claim (docs/evidence.md). A
 claim without a test counts as p = 1: which runs succeeded, or which cells `--only` chose, must not decide how
-many tests the others are corrected for, and `loquent bench SUITE --power` and the smallest visible
-difference count it too.
+many tests the others are corrected for, and `loquent bench SUITE --power` and the smallest visible difference
+count it too.
 
-Cells with one seed each have no test about methods. Their difference is tested over the rows that they
-played, and its verdict is about these rows alone. The rows are paired if both cells played the same rows and
-their episodes were kept. Unpaired, the test is a bound, and no interval is given. If all rows of one cell
-gave 1 and all of the other 0, nothing varies and the test is Fisher's.
+A cell with one seed has no test about methods. Its difference from another is tested over the rows that they
+played, by the mean of the other's seeds on each row if it has several, and its verdict is about these runs
+and rows alone. The rows are paired if both cells played the same rows and their episodes were kept. Unpaired,
+the test is a bound, and no interval is given. If all rows of one cell gave 1 and all of the other 0, nothing
+varies and the test is Fisher's.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class Step:
     """The comparison of two neighbours of an ordering, and the paper's figures for them.
 
     `over` is what varies in the difference's interval and test. `verdict` is that of this comparison alone,
-    without a correction. `rows` and `episodes` are the numbers that the evaluations of the two cells played.
+    without a correction. `rows` and `episodes` are the numbers that the evaluations of the two cells played,
+    `seeds` those of their values. `compared` is the number of rows that all runs share and the test pairs; 0
+    if it pairs none.
     """
 
     low: str
@@ -52,6 +56,8 @@ class Step:
     paper: tuple[str, str] | None = None
     rows: tuple[int, int] = (0, 0)
     episodes: tuple[int, int] = (0, 0)
+    seeds: tuple[int, int] = (0, 0)
+    compared: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class Verdict:
 
     @property
     def single(self) -> bool:
-        """Whether a step has one seed alone."""
+        """Whether a step has a cell with one seed, and is tested over rows."""
         return self.over == ROWS
 
     @property
@@ -116,7 +122,7 @@ def judge(suite: Suite, rows: Mapping[str, Row]) -> tuple[Verdict, ...]:
         corrected = comparing.holm([1.0 if test is None else test.p for test in made])
         for i, test, p in zip(members, made, corrected, strict=False):
             verdicts[i] = replace(verdicts[i], table=title, tests=claims[title])
-            verdicts[i] = verdicts[i] if test is None else _decided(verdicts[i], test, p)
+            verdicts[i] = verdicts[i] if test is None else _with_decision(verdicts[i], test, p)
     return tuple(verdicts)
 
 
@@ -204,7 +210,7 @@ def _test(steps: Sequence[Step]) -> OrderTest | None:
     return comparing.order(known) if len(known) == len(steps) else None
 
 
-def _decided(verdict: Verdict, test: OrderTest, corrected: float) -> Verdict:
+def _with_decision(verdict: Verdict, test: OrderTest, corrected: float) -> Verdict:
     decision = decide(corrected, test.rises)
     return replace(
         verdict,
@@ -218,59 +224,77 @@ def _decided(verdict: Verdict, test: OrderTest, corrected: float) -> Verdict:
 
 def step(column: str, low: Row, high: Row, paired: bool = False) -> Step:
     """The comparison of two cells in a column, alone."""
-    difference, over = _difference(column, low, high, paired)
+    difference, over, compared = _difference(column, low, high, paired)
     verdict = MISSING
     if difference is not None:
         verdict = decide(difference.p, difference.mean > 0)
     low_figure, high_figure = low.paper.get(column), high.paper.get(column)
-    paper = (low_figure.text, high_figure.text) if low_figure and high_figure else None
-    sizes = (low.rows, high.rows), (low.episodes, high.episodes)
-    return Step(low.name, high.name, difference, verdict, over, paper, *sizes)
+    return Step(
+        low.name,
+        high.name,
+        difference,
+        verdict,
+        over,
+        paper=(low_figure.text, high_figure.text) if low_figure and high_figure else None,
+        rows=(low.rows, high.rows),
+        episodes=(low.episodes, high.episodes),
+        seeds=(len(low.values[column]), len(high.values[column])),
+        compared=compared,
+    )
 
 
-def _difference(column: str, low: Row, high: Row, paired: bool) -> tuple[Difference | None, str]:
-    """The difference of two cells, and what varies in its test."""
+def _difference(column: str, low: Row, high: Row, paired: bool) -> tuple[Difference | None, str, int]:
+    """The difference of two cells, what varies in its test, and the number of rows that the test pairs."""
     difference = comparing.between(low.values[column], high.values[column], paired=paired)
     if difference is None:
-        return None, SEEDS
+        return None, SEEDS, 0
+    cells = _by_row(column, low, high, paired)
+    rows = shared_rows(*cells) if all(cells) else []
+    middle = difference.mean if len(rows) == low.rows == high.rows else None
     if difference.n == 1:
-        on_rows = _over_rows(low, high, column)
-        return (difference, SEEDS) if on_rows is None else (on_rows, ROWS)
-    both = _over_both(low, high, column, paired, difference.mean)
-    return (difference, SEEDS) if both is None else (both, BOTH)
+        if len(rows) > 1 and (on_rows := _over_paired_rows(cells, rows, middle)) is not None:
+            return on_rows, ROWS, len(rows)
+        apart = _over_rows(low, high, column)
+        return (difference, SEEDS, 0) if apart is None else (apart, ROWS, 0)
+    if all(cells) and not rows:
+        return Difference(difference.mean, None, None, None, difference.n), BOTH, 0
+    if len(rows) < 2 or min(map(len, cells)) < FEWEST:
+        return difference, SEEDS, 0
+    return _over_both(cells, rows, paired, middle), BOTH, len(rows)
 
 
-def _over_both(low: Row, high: Row, column: str, paired: bool, middle: float) -> Difference | None:
-    """The difference over seeds and rows; None with fewer than 3 seeds, or without the same rows."""
-    first, second = (row.by_row.get(column, {}) for row in (low, high))
-    if paired:
-        seeds = sorted(first.keys() & second.keys())
-        first, second = ({seed: cell[seed] for seed in seeds} for cell in (first, second))
-    rows = shared_rows(first, second)
-    if len(rows) < 2 or min(len(first), len(second)) < FEWEST:
-        return None
-    cells = table(first, rows), table(second, rows)
-    return two_way.interval(cells[1] - cells[0], middle) if paired else two_way.difference(*cells, middle)
+def _by_row(column: str, low: Row, high: Row, paired: bool) -> list[Mapping[int, Mapping[str, float]]]:
+    """The values by row of both cells, of equal seeds if they are paired."""
+    cells = [row.by_row.get(column, {}) for row in (low, high)]
+    seeds = set.intersection(*map(set, cells)) if paired else set.union(*map(set, cells))
+    return [{seed: cell[seed] for seed in sorted(seeds & cell.keys())} for cell in cells]
 
 
-def _mean(row: Row, column: str) -> float:
-    """The mean of a column over the seeds of a cell."""
-    values = row.values[column].values()
-    return sum(values) / len(values)
+def _over_both(
+    cells: Sequence[Mapping[int, Mapping[str, float]]],
+    rows: Sequence[str],
+    paired: bool,
+    middle: float | None,
+) -> Difference:
+    """The difference over seeds and these rows."""
+    low, high = (table(cell, rows) for cell in cells)
+    return two_way.interval(high - low, middle) if paired else two_way.difference(low, high, middle)
+
+
+def _over_paired_rows(
+    cells: Sequence[Mapping[int, Mapping[str, float]]], rows: Sequence[str], middle: float | None
+) -> Difference | None:
+    """The difference of two cells over these rows, by the mean of their seeds on each."""
+    low, high = (dict(zip(rows, table(cell, rows).mean(0).tolist(), strict=True)) for cell in cells)
+    return compare_paired_rows(low, high, middle)
 
 
 def _over_rows(low: Row, high: Row, column: str) -> Difference | None:
-    """The difference of two cells over their rows; None if a cell has several seeds or an unknown error."""
-    cells = [row.by_row.get(column, {}) for row in (low, high)]
-    if all(len(cell) == 1 for cell in cells):
-        first, second = (next(iter(cell.values())) for cell in cells)
-        middle = _mean(high, column) - _mean(low, column)
-        if (paired := compare_paired_rows(first, second, middle)) is not None:
-            return paired
+    """The difference over rows that are not paired; None if a cell has several seeds or no error."""
     errors = [error for row in (low, high) if (error := _error(row, column)) is not None]
     if len(errors) < 2:
         return None
-    values = [_mean(row, column) for row in (low, high)]
+    values = [next(iter(row.values[column].values())) for row in (low, high)]
     return compare_rows(values, errors, [low.rows, high.rows])
 
 

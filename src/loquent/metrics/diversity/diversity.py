@@ -83,10 +83,12 @@ class Diversity:
                 grams[f"{order}{variant}"] = Occurrences(ngrams(text, order) for text in corpus)
 
         def leave_out(numbers: Sequence[int]) -> dict[str, float]:
+            """Of the other scores none has both a direction and a valid jackknife."""
+            counts = {suffix: own.without(numbers) for suffix, own in grams.items()}
             return {
-                f"diversity/{name}-{suffix}": value
-                for suffix, own in grams.items()
-                for name, value in _without(own, numbers).items()
+                f"diversity/distinct-{suffix}": np.count_nonzero(own) / int(own.sum())
+                for suffix, own in counts.items()
+                if own.any()
             }
 
         return Measured(corpus=scores, leave_out=leave_out)
@@ -149,24 +151,6 @@ def conditional_entropy(counts: Counter[Gram]) -> float:
         0.0,
         -math.fsum(count / total * math.log2(count / contexts[gram[:-1]]) for gram, count in counts.items()),
     )
-
-
-def _without(grams: Occurrences, left_out: Sequence[int]) -> dict[str, float]:
-    """The scores of n-grams of one length without some of the texts.
-
-    The ratio of windows depends on the order of the texts, and a median or an extreme has no valid jackknife.
-    """
-    counts = grams.without(left_out)
-    total = int(counts.sum())
-    if not total:
-        return {}
-    shares = counts[counts > 0] / total
-    return {
-        "distinct": len(shares) / total,
-        "unique": float(np.count_nonzero(counts == 1)),
-        "vocabulary": float(len(shares)),
-        "entropy": float(-(shares * np.log2(shares)).sum()),
-    }
 
 
 def _lengths(lengths: Sequence[int]) -> dict[str, float]:
