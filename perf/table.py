@@ -19,7 +19,8 @@ from run import BENCHMARKS
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results" / "speed.jsonl"
 TABLES = RESULTS.parent / "tables" / "speed.yaml"
-OLDER = re.compile(r'(", older":\s*)\[[^\]]*\]')
+OLDER = re.compile(r'(", older":\s*)\[([^\]]*)\]')
+AT = re.compile(r"(\[printed\.name=([\w-]+), commit=)([^\]]+)\]")
 MODELS = ["models/decode", "models/caches", "models/tokens", "pretrained/forward", "pretrained/footprint"]
 MODELS += [
     f"pretrained/{name}.py" for name in ("networks", "output", "recorder", "stand_in", "encoder_decoders")
@@ -104,11 +105,18 @@ def _git(*arguments: str) -> str | None:
 
 
 def marked(tables: str) -> str:
-    """The specifications of the tables with the names of the rows that are older than what they measure."""
-    rows = [name for name in records() if f"\n    {name}: " in tables]
-    older = ", ".join(name for name in rows if is_older(name, records()[name]["commit"]))
+    """The specifications of the tables, with each row's last commit and the names of the older rows."""
+    return "\n".join(map(_marked, re.split(r"\n(?=\S)", tables)))
+
+
+def _marked(table: str) -> str:
+    """The specification of one table; each names its own rows."""
+    commits = {name: line["commit"] for name, line in records().items()}
+    table = AT.sub(lambda found: f"{found[1]}{commits.get(found[2], found[3])}]", table)
+    rows = AT.findall(table)
+    older = ", ".join(name for _, name, commit in rows if is_older(name, commit))
     lines = textwrap.fill(older, 100, subsequent_indent=" " * 7, break_on_hyphens=False)
-    return OLDER.sub(lambda found: f"{found[1]}[{lines}]", tables)
+    return OLDER.sub(lambda found: f"{found[1]}[{lines}]", table)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Tables and figures of pages are made from docs/results, and a changed figure is reported."""
 
+from math import inf, nan
 from pathlib import Path
 
 import pytest
 
 from tools.pages import __main__ as command
-from tools.pages import claims, mutations, page, prose, tables, templates
+from tools.pages import claims, mutations, page, prose, records, tables, templates
 from tools.pages.records import Problem
 
 HERE = Path(__file__).resolve().parents[1]
@@ -19,6 +20,7 @@ RECORD = {
     },
     "ppo, target 0.1": {"reward": 0.5, "low": 0.25, "high": -0.125},
     "rows": [{"name": "a", "n": 1}, {"printed": {"name": "b"}, "n": 2}, {"name": "a", "n": 3}],
+    "odd": {"large": 1e30, "small": -0.001, "zero": -0.0, "infinite": inf, "nan": nan, "huge": 1e300},
 }
 
 
@@ -45,8 +47,9 @@ def test_mistakes_are_reported():
         ),
         ("{ppo.reward:.1f}(? [{ppo.low:.2f}]?)", "0.7"),
         ("{-ppo.reward:.2f} in {ppo.note #2:.0f}", "-0.74 in 7"),
-        ("{rows.a.n}, {rows.b.n}, {rows.0.n}", "3, 2, 1"),
-        ("{rows.[name=a].n}, {rows.[name=a, n=1].n / 2:.1f}", "3, 0.5"),
+        ("{rows.b.n}, {rows.0.n}", "2, 1"),
+        ("{rows.[name=a, n=3].n}, {rows.[printed.name=b].n / 4:.1f}", "3, 0.5"),
+        ("{odd.large:.1f}, {odd.small:.2f}, {odd.small:+.1f}, {odd.zero:g}", f"{10**30}.0, 0.00, +0.0, 0"),
         ("{name}: {ppo.note}", "PPO: 10 runs, 7 of them whole"),
     ],
 )
@@ -63,6 +66,12 @@ def test_a_template_is_filled(template, text):
         ("{ppo.note / 2:.2f}", "is no number, but '10 runs"),
         ("{ppo.note #3:.0f}", "has 2 numbers"),
         ("{ppo.reward / 0:.0f}", "divides by 0"),
+        ("{odd.infinite:.1f}", "inf is no figure"),
+        ("{odd.nan:.2f}", "nan is no figure"),
+        ("{odd.huge ** 5:.1f}", "odd.huge \\*\\* 5' is too large"),
+        ("{-ppo.seconds ** 0.5:.1f}", "has a root of a negative number"),
+        ("{rows.a.n}", r"'a' names 2 records; name one by its fields: \[field=value\]"),
+        ("{rows.[name=a].n}", r"'\[name=a\]' names 2 records"),
     ],
 )
 def test_a_wrong_template_is_refused(template, says):
@@ -121,12 +130,51 @@ def test_a_true_page_is_left_as_it_is():
         ("1.return", "1.returns", "there is no 'returns'"),
         ("wordle.jsonl *", "words.jsonl *", "no file docs/results/words.jsonl"),
         ("wordle.jsonl 1", "wordle.jsonl 9", "has 3 lines, not a line 9"),
+        ("seconds / 60", "command", "is no number, but"),
+        ("seconds / 60", "seconds ** 999", "is too large"),
+        ("3 seeds", "three seeds", "'three' should be '3'"),
+        ("less.", "less. `0.999`", "for 5 entries"),
+        ("less.", "less. 0.5ms", "7 0.5)"),
+        ("less.", "less. 12GB", "7 12)"),
+        ("less.", "less. Version 9.9 PPO", "7 9.9)"),
+        ("less.", "less, on pages 99 percent", "7 99)"),
+        ("less.", "less. Page 9%", "7 9)"),
+        ("less.", "less. Line 0.95 is", "7 0.95)"),
+        ("less.", "less. PPO_0.9_", "7 0.9)"),
+        ("less.", "less in Nine of ten tasks", "7 Nine ten)"),
     ],
 )
 def test_a_false_page_is_reported(old, new, says):
     assert old in PAGE
     text = "\n".join(page.problems(PAGE.replace(old, new), "none"))
     assert says in text, text
+
+
+NAMES = """# Names
+
+The 20th of the sections 3.1 and B.4, page 21, lines 6 to 9, tables 5, 6 and 8 of version 3.0.0 and
+Python 3.11, `top-5`, `p_0` of 5bf902d, one of two kinds.
+<!-- figures: 0 -->
+"""
+
+
+def test_names_and_references_are_no_figures():
+    [problem] = page.problems(NAMES, "none")
+    assert "0 numbers () for 1 entries" in problem
+
+
+def test_a_figure_of_a_test_is_a_whole_number_of_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    (tmp_path / "test.py").write_text("assert f(10.5) == 0.444 - 1e-6")
+    text = "At 10.5, {} of it.\n<!-- tested: {} 10.5 {} -->\n"
+    assert page.problems(text.format("0.444", "test.py", "0.444"), "none") == []
+    for number in ("0.44", "0.5", "1e-7"):
+        assert page.problems(text.format(number, "test.py", number), "none") == [
+            f"{number} is not in test.py"
+        ]
+    [problem] = page.problems(text.format("0.444", "tests.py", "0.444"), "none")
+    assert problem == "there is no file tests.py, which `tested` names"
+    assert page.problems("<!-- tested: -->\n", "none") == ["`tested` names no file"]
 
 
 def test_settings_of_a_page_without_results_are_given():
@@ -156,10 +204,10 @@ list:
   columns: [learner, reward, kl]
   rows: [ppo]
 grid:
-  source: watch_rates.jsonl 2 cells
-  form: "{[*, @].histories}"
-  columns: {witness: , "5": evaluations=5, "10": evaluations=10}
-  rows: {even: {at: "shape=even, witnesses=1", "10": ""}, late: {at: "shape=late, witnesses=1", "5": ""}}
+  source: speed.jsonl *
+  form: "{[*, @].printed.target * 100:.1f}"
+  columns: {benchmark: , A: commit=cd2643fb, B: commit=4b2c0743}
+  rows: {long: {at: printed.name=decode-long, B: ""}, sets: {at: printed.name=metric-label_sets, A: ""}}
 paper:
   paper: rl4lms
   columns: {"": , sentiment: "{sentiment}", n: "{n}"}
@@ -174,7 +222,7 @@ MADE = {
 | best | 0.950 | 0.012 | 46 | 40, old |
 """,
     "curves": "| learner | counting |\n|---|---:|\n| `ppo` | 0.893 |\n| `trpo` | 0.639 |\n",
-    "grid": "| witness | 5 | 10 |\n|---|---:|---:|\n| even | 200 | |\n| late | | 200 |\n",
+    "grid": "| benchmark | A | B |\n|---|---:|---:|\n| long | 85.0 | |\n| sets | | 100.0 |\n",
     "list": "| learner | reward | kl |\n|---|---:|---:|\n| ppo | 0.9 | 0.9 |\n",
     "paper": "| | sentiment | n |\n|---|---:|---:|\n| PPO | 0.602 ± 0.012 | 5 |\n",
 }
@@ -241,6 +289,10 @@ def test_a_table_is_made(specify, name):
         ("source:", "from:", "page.yaml: learners has an unknown field 'from'; known: columns, source"),
         ("columns: {learner: ,", "columns: [", "page.yaml: while parsing"),
         ("{start: , PPO", "{start: 3, PPO", "learners.rows.start"),
+        ("curves:", "5:", "page.yaml: the name 5 is no text"),
+        ("gain: ", "5: ", "page.yaml: the name 5 is no text"),
+        ("[best]", "[bets]", "a mark is for 'bets', which is no row"),
+        ('"{*:.2f}"\n  missing', '"{*:.2f}(? [{*.lower:.2f}]?)"\n  missing', "'reward': no row fills '(? [{"),
         ("learners:", "others:", "has no table 'learners'; it has others, curves, list, grid, paper"),
     ],
 )
@@ -250,6 +302,69 @@ def test_a_wrong_specification_is_refused(specify, old, new, says):
     with pytest.raises(Problem) as caught:
         tables.make("page", "learners")
     assert says in str(caught.value)
+
+
+TABLE = "<!-- table: list -->\n" + MADE["list"] + "<!-- end -->\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (TABLE, []),
+        (f"-  {TABLE}".replace("\n", "\n   "), ["marker", "0 markers"]),
+        (f"\t{TABLE}", ["marker", "0 markers"]),
+        ("> " + TABLE.replace("\n", "\n> "), ["marker", "0 markers"]),
+        (f"```\n{TABLE}```\n", ["marker", "0 markers"]),
+        (f"<!-- hidden\n{TABLE}-->\n", ["marker", "0 markers"]),
+        (TABLE.replace("<!-- end -->", ""), ["marker", "0 markers"]),
+        (TABLE.replace("<!-- table: list", "<!--table:  list"), ["marker", "0 markers"]),
+        (TABLE + TABLE, ["2 markers"]),
+        ("", ["0 markers"]),
+    ],
+)
+def test_each_table_is_made_once(specify, text, says):
+    specify(SPECIFICATION[SPECIFICATION.index("list:") : SPECIFICATION.index("grid:")])
+    found = [problem for problem in page.problems(text, "page") if "marker" in problem]
+    assert len(found) == len(says), found
+    assert all(part in problem for part, problem in zip(says, found, strict=True)), found
+
+
+def test_each_file_of_specifications_is_for_a_page(specify):
+    assert page.strays() == []
+    specify(SPECIFICATION)
+    assert page.strays() == ["docs/results/tables/page.yaml is for no page"]
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """Another folder of results."""
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    records.forget()
+    yield tmp_path
+    records.forget()
+
+
+def test_a_line_that_moves_is_reported(results):
+    (results / "a.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    records.write_lines()
+    assert records.node("a.jsonl 2 n") == 2
+    with (results / "a.jsonl").open("a") as file:
+        file.write('{"n": 3}\n')
+    records.forget()
+    with pytest.raises(Problem, match=r"a.jsonl has 1 lines that .*lines.yaml lacks"):
+        records.node("a.jsonl 2 n")
+    records.write_lines()
+    (results / "a.jsonl").write_text('{"n": 2}\n{"n": 3}\n')
+    records.forget()
+    with pytest.raises(Problem, match=r"line 1 of docs/results/a.jsonl is not the line that .*lines.yaml"):
+        records.node("a.jsonl 2 n")
+    records.write_lines()
+    records.forget()
+    with pytest.raises(Problem, match="line 1 of"):
+        records.node("a.jsonl 2 n")
+    records.write_lines(replaced="a.jsonl")
+    records.forget()
+    assert records.node("a.jsonl 2 n") == 3
 
 
 def test_unknown_pages_and_rows_of_papers_are_named(specify):

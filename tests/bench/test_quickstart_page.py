@@ -51,15 +51,9 @@ def copies(tmp_path, monkeypatch):
     monkeypatch.setattr(quickstart_page, "RESULTS", tmp_path / "results" / "quickstart.jsonl")
     monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(quickstart, "RECORDED", tmp_path / "spread.json")
-    forget()
+    records.forget()
     yield [page for page, _ in parts.values()]
-    forget()
-
-
-def forget():
-    """Results are read once in a process; from now on they are read anew."""
-    records.node.cache_clear()
-    records._records.cache_clear()
+    records.forget()
 
 
 def test_the_pages_show_the_record(made, copies):

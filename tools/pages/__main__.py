@@ -10,8 +10,8 @@ import difflib
 import sys
 from pathlib import Path
 
-from tools.pages.page import key, make, pages
-from tools.pages.records import ROOT
+from tools.pages.page import key, make, pages, strays
+from tools.pages.records import ROOT, write_lines
 
 
 def main(arguments: list[str]) -> int:
@@ -20,7 +20,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, and print the difference")
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="files (default: all pages)")
     options = parser.parse_args(arguments)
-    failed = False
+    wrong = [] if options.pages else strays()
+    print(*wrong, sep="\n", end="\n" * bool(wrong), file=sys.stderr)
+    if not options.pages and not options.check:
+        write_lines()
+    failed = bool(wrong)
     for page in map(Path.resolve, map(Path, options.pages)) if options.pages else pages():
         old, place = page.read_text(encoding="utf-8"), str(page.relative_to(ROOT))
         new, wrong = make(old, key(page))

@@ -13,7 +13,8 @@ from loquent.bench.evidence.texts import p_text, tests_text
 from loquent.bench.evidence.verdicts import BOTH, HOLDS
 from tools.pages.templates import fill
 
-EFFECT = "difference {difference.mean:.3f}(? [{difference.low:.3f}, {difference.high:.3f}] over {over}?)"
+EFFECT = "difference {difference.mean:.3f}"
+INTERVAL = " [{difference.low:.3f}, {difference.high:.3f}] over {over}"
 ERROR = " ± {difference.error:.3f} (standard error over {over})"
 SIZE = "{episodes.0} episodes on {rows.0} rows"
 ON_ROWS = "on these rows"
@@ -60,4 +61,4 @@ def _step(step: Mapping[str, Any]) -> str:
 
 
 def _effect(step: Mapping[str, Any]) -> str:
-    return fill(EFFECT + ("" if step["difference"]["low"] is not None else ERROR), step)
+    return fill(EFFECT + (INTERVAL if step["difference"]["low"] is not None else ERROR), step)

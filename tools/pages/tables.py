@@ -13,7 +13,8 @@ without braces; the path takes the place of its `*`. A row may have a source of 
 a form, and cells of its own: `PPO: {at: ppo, remark: the text}`. `@` in a template stands for the row's path;
 paths there begin at `source` ("{0.@.reward:.2f}", or "{[noise=normal, @].moved:.1f}" in a list of records).
 `missing` is the text of a cell whose record lacks a path. `marks: {text: [row, ...]}` puts a text behind the
-last cell of these rows. `paper` in place of `source` names a paper of `bench/papers`; its rows are
+last cell of these rows. Some row must fill each part `(? ... ?)` of a column.
+`paper` in place of `source` names a paper of `bench/papers`; its rows are
 `TABLE/ROW`, with `n` and `row`.
 """
 
@@ -32,10 +33,11 @@ from loquent.core import schema
 from loquent.core.values import EMPTY
 from loquent.errors import UnknownName
 from tools.pages.records import RESULTS, SOURCE, Problem, names, node, walk
-from tools.pages.templates import FIELD, fill
+from tools.pages.templates import FIELD, OPTIONAL, fill
 
 SPECIFICATIONS = RESULTS / "tables"
 Row = str | None | Mapping[str, str | int | float | None]
+Parts = dict[tuple[str, str], bool]  # whether a row fills the optional part of a column
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,33 @@ def specifications(page: str) -> Mapping[str, Table]:
     file = SPECIFICATIONS / f"{page}.yaml"
     try:
         tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+        _check_names(tree)
         return {name: schema.read(Table, spec, name) for name, spec in tree.items()}
     except FileNotFoundError:
         raise Problem(f"the page has tables, but there is no docs/results/tables/{page}.yaml") from None
     except (yaml.YAMLError, ValueError, AttributeError) as error:
         raise Problem(f"docs/results/tables/{page}.yaml: {error}") from None
+
+
+def _check_names(tree: Any) -> None:
+    """All names of mappings are texts; YAML reads 5 and true as others.
+
+    Raises:
+        ValueError: one is not.
+    """
+    if isinstance(tree, dict):
+        for name, below in tree.items():
+            if not isinstance(name, str):
+                raise ValueError(f"the name {name!r} is no text; write it in quotation marks")
+            _check_names(below)
+
+
+def names_of(page: str) -> list[str]:
+    """The names of the tables of a page, if its specifications can be read."""
+    try:
+        return list(specifications(page))
+    except Problem:
+        return []
 
 
 def make(page: str, name: str) -> str:
@@ -79,7 +103,9 @@ def make(page: str, name: str) -> str:
         raise Problem(f"docs/results/tables/{page}.yaml has no table {name!r}; it has {', '.join(known)}")
     table = known[name]
     try:
-        rows = [_cells(table, title, row) for title, row in _rows(table).items()]
+        parts: Parts = {}
+        rows = [_cells(table, title, row, parts) for title, row in _rows(table).items()]
+        _check_use(table, parts)
         for title, cells in zip(_columns(table), zip(*rows, strict=True), strict=True):
             if table.missing is not None and set(cells) == {table.missing} and _is_figure(table, title):
                 raise Problem(f"column {title!r} has no figure")
@@ -89,6 +115,20 @@ def make(page: str, name: str) -> str:
     bars[0] = "---"
     lines = [_line(_columns(table)), f"|{'|'.join(bars)}|\n", *map(_line, rows)]
     return "".join(lines)
+
+
+def _check_use(table: Table, parts: Parts) -> None:
+    """Every optional part is filled in some row, and every mark is for a row.
+
+    Raises:
+        Problem: one is not.
+    """
+    for (title, part), is_filled in parts.items():
+        if not is_filled:
+            raise Problem(f"column {title!r}: no row fills '(?{part}?)'")
+    for name in (name for marked in table.marks.values() for name in marked):
+        if name not in _rows(table):
+            raise Problem(f"a mark is for {name!r}, which is no row")
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -129,7 +169,7 @@ def _template(table: Table, title: str, own: Mapping[str, Any] = EMPTY) -> str:
     return re.sub(r" \*\*? |\*", lambda star: star[0] if star[0].startswith(" ") else path, form)
 
 
-def _cells(table: Table, name: str, row: Row) -> list[str]:
+def _cells(table: Table, name: str, row: Row, parts: Parts) -> list[str]:
     own = row if isinstance(row, Mapping) else {"at": name if row is None else row}
     if unknown := set(own) - {"at", "form", *_columns(table)}:
         raise Problem(f"row {name!r} has a cell for {sorted(unknown)[0]!r}, which is no column")
@@ -144,6 +184,10 @@ def _cells(table: Table, name: str, row: Row) -> list[str]:
             found = node(table.source) if "@" in template else _node(table, at)
             cells.append(fill(template.replace("@", at), found, name))
             known += 1
+            for part in OPTIONAL.findall(template):
+                parts[title, part] = parts.get((title, part), False) or _is_filled(
+                    part.replace("@", at), found
+                )
         except Problem as problem:
             if table.missing is None:
                 raise Problem(f"row {name!r}, column {title!r}: {problem}") from None
@@ -153,6 +197,13 @@ def _cells(table: Table, name: str, row: Row) -> list[str]:
         raise Problem(f"row {name!r} has no figure: {lacking}")
     cells[-1] += "".join(text for text, marked in table.marks.items() if name in marked)
     return cells
+
+
+def _is_filled(part: str, found: Any) -> bool:
+    try:
+        return bool(fill(part, found))
+    except Problem:
+        return False
 
 
 def _node(table: Table, at: str) -> Any:

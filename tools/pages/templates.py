@@ -1,13 +1,14 @@
 """Templates of cells: texts with figures such as `{ppo.reward:.3f}` in braces, and parts `(? [...])`.
 
 A figure is a path below the row's node or a small calculation, and a format: digits after the point (`.3f`),
-all digits (`.2g`), commas (`,`), a sign (`+`). A part `(? ...)` is left out if one of its paths is missing.
+all digits (`.2g`), commas (`,`), a sign (`+`). A part `(? ... ?)` is left out if one of its paths is missing.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from tools.pages.records import Problem, calculate
@@ -43,13 +44,18 @@ def show(value: Any, form: str | None, path: str) -> str:
         raise Problem(f"{path!r} is no figure, but {str(value)[:60]!r}")
     if isinstance(value, float) and not form:
         raise Problem(f"{path!r} is {value}; write its digits, such as {{{path}:.3f}}")
+    if not math.isfinite(value):
+        raise Problem(f"{path!r}: {value} is no figure")
     return round_half_up(value, form or "d")
 
 
 def round_half_up(value: float, form: str) -> str:
-    """A number in a format. A half is rounded away from zero, as readers of a record round it."""
+    """A number in a format. A half is rounded away from zero, as readers of a record do; 0 has no sign."""
     digits = re.search(r"\.(\d+)f", form)
     if not digits:
-        return format(value, form)
-    exact = Decimal(repr(value)).quantize(Decimal(1).scaleb(-int(digits[1])), ROUND_HALF_UP)
-    return format(exact, form)
+        return format(value or 0, form)
+    places = int(digits[1])
+    exact = Decimal(repr(value)).quantize(
+        Decimal(1).scaleb(-places), ROUND_HALF_UP, Context(prec=400 + places)
+    )
+    return format(exact or abs(exact), form)

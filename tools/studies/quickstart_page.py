@@ -20,6 +20,7 @@ from loquent.metrics.making import declared_range
 from loquent.statistics.intervals import student
 from loquent.training import recipes
 from tools.pages import __main__ as pages
+from tools.pages import records
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results" / "quickstart.jsonl"
@@ -97,6 +98,7 @@ def write(made):
     lines = RESULTS.read_text("utf-8").splitlines()
     lines[LINE - 1 : LINE] = [json.dumps(made, ensure_ascii=False)]
     RESULTS.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    records.write_lines(replaced=RESULTS.name)
     deviations = {name: runs["sentiment"]["deviation"] for name, runs in made["one_run"].items()}
     spread = {"pairs": made["seeds"], "deviations": deviations}
     quickstart.RECORDED.write_text(json.dumps(spread, indent=1) + "\n", "utf-8")
