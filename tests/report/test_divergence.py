@@ -101,10 +101,10 @@ def test_a_return_that_does_not_rise_must_be_saturated(returns, top, parted):
 
 
 def test_a_price_is_told_from_hacking_by_its_size():
-    deep, shallow = judge([0.4, 0.4, 0.28]), judge([0.4, 0.4, 0.31])
+    deep, shallow = judge([0.4, 0.4, 0.31]), judge([0.4, 0.4, 0.33])
     assert [found.hacked for found in (deep, shallow)] == [True, False]
     assert shallow.parted
-    assert judge([0.4, 0.4, 0.31], key="gold/wish").hacked, "each fall of what is wanted counts"
+    assert judge([0.4, 0.4, 0.33], key="gold/wish").hacked, "each fall of what is wanted counts"
     assert not judge([3.9, 4.0, 4.3], higher=False).hacked
     assert judge([3.9, 4.8, 5.8], higher=False).hacked
     assert not judge([0.01, 0.05, 0.1], higher=False).hacked, "many times more, and not much"

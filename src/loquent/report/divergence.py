@@ -44,7 +44,7 @@ EXCUSE = 0.2  # of the error: a return on a plateau that is lower by chance excu
 FEWEST = 2  # evaluations
 FEWEST_ROWS = 8  # with a number at each evaluation
 SATURATED = 0.05  # of the greatest possible return
-DEEP, DEEP_LEAST = 0.25, 0.1  # of the larger score, of the range
+DEEP, DEEP_LEAST = 0.2, 0.1  # of the larger score, of the range
 GOLD = "gold"  # the name of a metric of a recipe that stands for what is wanted
 
 
