@@ -28,7 +28,7 @@ LIMITS = {
     "metrics": 5_405,
     "models": 7_194,
     "pretrained": 3_340,
-    "report": 2_849,
+    "report": 2_855,
     "rewards": 1_496,
     "statistics": 1_112,
     "tasks": 12_869,

@@ -205,5 +205,11 @@ class Divergence:
         return fall.moved
 
     def _changes(self, columns: Mapping[str, Values], higher: Mapping[str, bool]) -> list[Change]:
-        limits = {"error": self.error, "permutations": self.permutations}
-        return changes(columns, higher, self.scores, widths=self.widths, **limits)
+        return changes(
+            columns,
+            higher,
+            self.scores,
+            widths=self.widths,
+            error=self.error,
+            permutations=self.permutations,
+        )

@@ -214,7 +214,7 @@ def rows_by_key(runs: Sequence[Sequence[RowValues]]) -> tuple[tuple[int, ...], d
     rows = [row for row in dict.fromkeys(every[0].rows) if row in shared]
     keys = [key for key in every[0].values if all(key in one.values for one in every)]
     return updates, {
-        key: sum(np.array([_means(one, key, rows) for one in own]) / len(runs) for own in evaluations)
+        key: np.sum([np.array([_means(one, key, rows) for one in own]) / len(runs) for own in evaluations], 0)
         for key in keys
     }
 
