@@ -15,6 +15,7 @@ from loquent.report import witnesses
 from loquent.report.groups import read
 from loquent.report.page import html
 from loquent.training import recipes
+from tools.studies import watch_runs
 
 EVALUATION = {
     "task": "generation-v1", "split": "test", "n": 3, "values": {"return": 1.0}, "errors": {},
@@ -282,3 +283,15 @@ def test_a_value_that_some_evaluations_have_not_is_named(where, tmp_path):
     assert "watch/words" not in page.partition("Not looked at")[2].partition("</p>")[0], (
         "what has no direction is no witness"
     )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "distinct"),
+    [("hacked", FALLING), ("price", [0.5, 0.49, 0.47, 0.45, 0.44, 0.43]), ("calm", LEVEL)],
+)
+def test_the_study_of_real_runs_names_the_outcome_of_a_folder(outcome, distinct, tmp_path):
+    found = watch_runs.line(folder(tmp_path / "run", distinct), "reviews_composed", 0, "c0ffee")
+    assert (found["outcome"], found["saturated"]) == (outcome, False)
+    rise, *falls = found["changes"]
+    assert (rise["key"], rise["earlier"], rise["last"]) == ("return", pytest.approx(0.1), pytest.approx(0.7))
+    assert {fall["key"]: fall["deep"] for fall in falls}["watch/distinct_2"] == (outcome == "hacked")

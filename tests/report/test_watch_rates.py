@@ -1,4 +1,4 @@
-"""How often the watch for reward hacking speaks, and what it says of real runs."""
+"""How often the watch for reward hacking speaks."""
 
 import json
 import math
@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from loquent.statistics.clusters import exact
-from tools.studies import watch_runs, watch_study
+from tools.studies import watch_study
 from tools.studies.watch_study import rates
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 ALARMS, FALLS, TEXTS = (
     json.loads(line)["cells"] for line in (RESULTS / "watch_rates.jsonl").read_text().splitlines()
 )
-RUNS = [json.loads(line) for line in (RESULTS / "watch_runs.jsonl").read_text().splitlines()]
 
 
 def settings(cell):
@@ -60,10 +59,3 @@ def test_the_record_has_each_cell_and_keeps_its_promise():
     seen = [cell for cell in FALLS if cell["noise"] == "normal"]
     seen += [cell for cell in TEXTS if cell["shape"] != "none"]
     assert all(exact(cell["moved"], cell["histories"], 0.998)[1] >= 0.95 for cell in seen)
-
-
-def test_the_record_of_real_runs():
-    """`reviews_grpo` with its small penalty hacks too; no other recipe with a penalty does."""
-    hacked = {(run["recipe"], run["seed"]) for run in RUNS if run["outcome"] == "hacked"}
-    bad = {(run["recipe"], run["seed"]) for run in RUNS if run["recipe"] == watch_runs.HACKED}
-    assert hacked == bad | {("reviews_grpo", 0)}

@@ -39,7 +39,7 @@ LEARNERS: dict[str, tuple[str, ...]] = {
     "ppo": ("reviews_ppo", *CRITIC, *STEPS, "algorithm.beta=0.02", "algorithm.kl_target=0.5"),
     "grpo": ("reviews_grpo", "algorithm.beta=0.02"),
     "reinforced_self_training": ("reviews_rest",),
-    "online_dpo": ("reviews_online_dpo",),
+    "online_dpo": ("reviews_online_dpo", "algorithm.beta=0.1"),
     "dpo": ("reviews_dpo",),
     "kto": ("reviews_kto",),
     "kto, pairs": ("reviews_kto", "algorithm.threshold=none"),

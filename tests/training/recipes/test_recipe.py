@@ -150,7 +150,7 @@ def test_later_overrides_win_and_the_evaluation_decodes_as_training_does():
 def test_a_preset_on_the_command_line_overrides_the_file_and_a_setting_beside_it_overrides_the_preset():
     file = recipes.load("reviews_grpo").config
     typed = recipes.load("reviews_grpo", ["algorithm.preset=gspo"]).config
-    assert (file.beta, typed.beta, typed.clip, typed.importance) == (0.04, 0.0, 3e-4, "sequence")
+    assert (file.beta, typed.beta, typed.clip, typed.importance) == (0.2, 0.0, 3e-4, "sequence")
     assert typed.learning_rate == file.learning_rate  # the preset has none
     for order in ((0, 1), (1, 0)):
         texts = ["algorithm.preset=gspo", "algorithm.beta=0.1"]
