@@ -12,28 +12,28 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
 HOUSE, TOOLS = HERE / "src" / "loquent", HERE / "tools"
-SHARE_OF_TESTS = 0.97  # lines of tests for each line of the package and the corpora; 0.95 is the aim
+SHARE_OF_TESTS = 0.975  # lines of tests for each line of the package and the corpora; 0.95 is the aim
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 5_182,
-    "bench": 6_644,
-    "cli": 3_589,
-    "core": 4_030,
+    "bench": 6_924,
+    "cli": 3_592,
+    "core": 4_032,
     "corpora": 1_552,
     "data": 4_941,
     "door": 344,
     "files": 1_563,
-    "metrics": 5_405,
+    "metrics": 5_470,
     "models": 7_194,
     "pretrained": 3_340,
-    "report": 2_855,
+    "report": 2_857,
     "rewards": 1_496,
-    "statistics": 1_112,
+    "statistics": 1_140,
     "tasks": 12_869,
-    "tools": 2_967,
-    "training": 5_011,
+    "tools": 4_451,
+    "training": 5_062,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

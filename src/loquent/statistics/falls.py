@@ -20,9 +20,9 @@ of neighbours vary less than others if rows keep their values.
 
 p is the share of permutations, or of signs, in which the largest t of all witnesses is at least that of the
 witness (Westfall and Young 1993, Resampling-Based Multiple Testing, sec. 2.4). The data themselves count as
-one (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585). Both tests take rows to be independent. Pseudo-values
-of scores that count what rows share are not; what was measured of them, and how often falls are seen, is in
-docs/reward-hacking.md.
+one (Phipson and Smyth 2010, doi:10.2202/1544-6115.1585). Both tests take rows to be independent. Scores that
+count what rows share have pseudo-values that are not; what was measured of them, and how often falls are
+seen, is in docs/reward-hacking.md.
 """
 
 from __future__ import annotations
