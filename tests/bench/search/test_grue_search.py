@@ -77,7 +77,8 @@ def test_the_record_has_what_stands_beside_a_mean_on_the_page(tmp_path, capsys):
         **{"reward": pytest.approx(0.57), "n": 3, "low": 0, "high": 0, "seconds": 9.0},
         **{"values": {"reward": pytest.approx(0.57)}, "care": {"tuning": None}},
     }
-    form = tables.specifications("grue")["rewards"].form.replace("*", "ppo")
+    interval = "(? [{*.low:.3f}, {*.high:.3f}]?)"  # for the page, once a record has several seeds
+    form = f"{tables.specifications('grue')['rewards'].form}{interval}".replace("*", "ppo")
     shown = [templates.fill(form, line["cells"][task]) for task in "AB"]
     assert shown == ["0.500 ± 0.010", "0.570 [0.400, 0.750]"]
     assert line["claims"]["c"]["won"] == "A"
