@@ -22,6 +22,7 @@ from loquent.bench.evidence.outcome import Outcome
 from loquent.bench.jobs import Plan
 from loquent.bench.ngram import NGram
 from loquent.bench.schema.suite_schema import Suite
+from loquent.core.guards import json_files
 from loquent.errors import BadCheckpoint, LoquentError
 from loquent.files import atomic, final_evaluation
 from loquent.statistics import tables
@@ -120,7 +121,7 @@ def quickstart(
     }
     if seeds == 1:
         own = bool(overrides) or profile is not None
-        table["one_run"] = one_run({} if own else json.loads(RECORDED.read_text()))
+        table["one_run"] = one_run({} if own else json_files.load_object(RECORDED))
     directions = {name: column.higher for name, column in suite.columns.items()}
     _save(folder, table, directions)
     say("\n" + tables.of_numbers(rows, directions).markdown())

@@ -114,8 +114,8 @@ def _check(suite: Suite, nodes: Mapping[str, Node]) -> None:
         place = nodes["orderings"].value[number].place
         if len(ordering.rising) < 2:
             raise BadSetting(f"{place}: rising must have at least two cells, got {list(ordering.rising)}")
-    for name, profile in suite.profiles.items():
-        _check_profile(suite, name, profile, nodes)
+    for name in nodes["profiles"].mapping("profiles") if "profiles" in nodes else ():
+        _check_profile(suite, name, suite.profiles[name], nodes)
 
 
 def _check_tallies(suite: Suite, nodes: Mapping[str, Node]) -> None:
