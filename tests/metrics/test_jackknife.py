@@ -121,7 +121,7 @@ def test_a_wrong_result_of_leaving_out_is_one_remark(rest, says):
     with pytest.warns(Remark, match=f"own:half: no values by row are kept: .*{says}") as shown:
         found = pseudo_values(measured, ["x", "y"], "own:half")
     assert len(shown) == 1
-    assert found == ({"fine": [2.0, 1.0]} if isinstance(rest, dict) else {})
+    assert found == ({"fine": [1.5, 0.5]} if isinstance(rest, dict) else {})
     assert all(type(value) is float for column in found.values() for value in column)
 
 
