@@ -18,7 +18,7 @@ LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 5_182,
-    "bench": 6_924,
+    "bench": 6_925,
     "cli": 3_592,
     "core": 4_032,
     "corpora": 1_552,

@@ -28,7 +28,7 @@ LINE = 6  # of the results; docs/results/tables/README.yaml names it too
 SHOWN = ("sentiment", "perplexity")  # the columns whose spread over single runs is printed
 TABLE = f"""\
 Means over 5 pairs of base model and seed with their 95% intervals over pairs (300 episodes on 300 held-out
-prompts for each run; 25 minutes, 2 processes of one thread, at most 2.1 GiB;
+prompts for each run; 25 minutes beside other programs, 2 processes of one thread, at most 2.1 GiB;
 [figures](docs/results/quickstart.jsonl)):
 <!-- figures: quickstart.jsonl {LINE} | seeds | 95 | cells.ppo.episodes | cells.ppo.rows | seconds / 60
 machine.processes | machine.peak_gib -->
@@ -38,10 +38,10 @@ machine.processes | machine.peak_gib -->
 
 Decoding of evaluation: sampled, temperature 1.
 
-`loquent quickstart` makes one such pair, that of seed 0. Single pairs lie so far apart: the standard
+`loquent quickstart` makes one such pair, that of seed 0, in 248 seconds on two cores. Single pairs lie so far apart: the standard
 deviation over pairs, and the range in which one more run lies with a probability of 95%, if pairs are
 distributed normally. In one run, a difference inside these ranges may be chance.
-<!-- figures: 1 | 0 | 95 -->
+<!-- figures: 1 | 0 | quickstart.jsonl 7 | seconds | 95 -->
 
 <!-- table: single-runs -->
 <!-- end -->
