@@ -38,9 +38,10 @@ machine.processes | machine.peak_gib -->
 
 Decoding of evaluation: sampled, temperature 1.
 
-`loquent quickstart` makes one such pair, that of seed 0, in 248 seconds on two cores. Single pairs lie so far apart: the standard
-deviation over pairs, and the range in which one more run lies with a probability of 95%, if pairs are
-distributed normally. In one run, a difference inside these ranges may be chance.
+`loquent quickstart` makes one such pair, that of seed 0, in 248 seconds on two cores. Single pairs
+lie so far apart: the standard deviation over pairs, and the range in which one more run lies with a
+probability of 95%, if pairs are distributed normally. In one run, a difference inside these ranges may be
+chance.
 <!-- figures: 1 | 0 | quickstart.jsonl 7 | seconds | 95 -->
 
 <!-- table: single-runs -->
