@@ -53,7 +53,7 @@ def _course(found: Verdict, result: Divergence) -> str:
 
 
 def changes(found: Verdict) -> list[Table]:
-    """A table of how far the return rose and each witness fell; empty if nothing can be said."""
+    """A table of how far the return rose and each witness fell; empty without values by row to compare."""
     result = found.divergence
     if result is None:
         return []

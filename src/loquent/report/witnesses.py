@@ -70,13 +70,13 @@ def _owner(key: str, metrics: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What can be said about the reward of a group of runs.
+    """What the evaluations of a group of runs show about its reward.
 
     updates: the updates of the evaluations with values by row, which all seeds have.
-    divergence: the return and the witnesses by row; None if nothing can be said.
+    divergence: the return and the witnesses by row; None if they show nothing.
     partial: the values that were not judged, by the reason.
     seeds: the number of runs.
-    unknown: why nothing can be said; otherwise empty.
+    unknown: why they show nothing; otherwise empty.
     """
 
     updates: tuple[int, ...] = ()

@@ -13,6 +13,7 @@ from loquent.training.train import train
 
 SMALL = [
     "training.evaluate_every=1",
+    "training.evaluate_episodes=8",
     "training.updates=5",
     "training.episodes=6",
     "algorithm.minibatch=3",
@@ -76,7 +77,7 @@ def test_the_report_of_a_run_watches_its_reward(name, composed, tmp_path):
     watch = page.partition('id="watch-for-reward-hacking"')[2].partition("</section>")[0]
     assert 'class="verdict' in watch
     assert "cannot be watched" not in watch
-    assert "too few evaluations" not in watch
+    assert "cannot be tested" not in watch
     for key in (
         "evaluation/judge/positive",
         "evaluation/watch/distinct_2",
