@@ -252,6 +252,8 @@ class Algorithm(ABC):
     """
     least_answers: int = 1
     """The least `training.answers`; at least 2 if it compares the answers to one row."""
+    single_process: ClassVar[bool] = False
+    """Whether it cannot learn in several processes together."""
     scored: ClassVar[bool] = False
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
     unused: ClassVar[tuple[str, ...]] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -221,12 +221,14 @@ def source(algorithm: type[Algorithm], settings: TrainingSettings) -> str:
         data, teacher = ", ".join(settings.data), settings.teacher
         setting = f"training.data = {data!r}" if data else f"training.teacher = {teacher!r}"
         what = f"{setting}: {algorithm.name} learns from its own play only"
-        raise BadSetting(f"{what}; from others' episodes learn {', '.join(_readers(source))}")
-    if parallel.size() > 1 and "data" not in reads:
+        raise BadSetting(f"{what}; from others' episodes learn {_names(lambda other: source in other.reads)}")
+    if parallel.size() > 1 and algorithm.single_process:
         what = f"{algorithm.name} learns in one process, and {parallel.size()} were started"
-        raise BadSetting(f"{what}; in several processes learn {', '.join(_readers('data'))}")
+        others = _names(lambda other: not other.single_process)
+        raise BadSetting(f"{what}; in several processes learn {others}")
     return source
 
 
-def _readers(source: str) -> list[str]:
-    return [name for name in registry.names("algorithm") if source in registry.find("algorithm", name).reads]
+def _names(fits: Callable[[type[Algorithm]], bool]) -> str:
+    """The names of the algorithms that fit."""
+    return ", ".join(name for name in registry.names("algorithm") if fits(registry.find("algorithm", name)))

@@ -139,6 +139,6 @@ def test_more_processes_than_rows_are_refused(given, tmp_path, monkeypatch):
     with pytest.raises(BadSetting, match=r"at least the 5 processes"):
         Trainer(recipes.load(given))
     with pytest.raises(
-        BadSetting, match=r"ppo learns in one process, and 5 were started; in several processes learn .*ilql"
+        BadSetting, match=r"sb3/ppo learns in one process, and 5 were started; in several .* learn .*ilql.*, ppo"
     ):
-        Trainer(recipes.load(given, ["training.data=", "algorithm={kind: ppo}", "model.critic=head"]))
+        Trainer(recipes.load(given, ["training.data=", "algorithm={kind: sb3/ppo}"]))

@@ -50,6 +50,18 @@ class Drawn:
     place: NDArray[np.int64]
     weight: NDArray[np.float32]
 
+    def take(self, numbers: list[int]) -> Drawn:
+        """These transitions."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Drawn(
+            **{
+                name: {key: array[numbers] for key, array in value.items()}
+                if isinstance(value, dict)
+                else value[numbers]
+                for name, value in values.items()
+            }
+        )
+
 
 class Ring:
     """The last `size` transitions, in the order of play, episode after episode.

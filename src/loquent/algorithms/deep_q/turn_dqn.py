@@ -31,6 +31,7 @@ from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.data.tables.rows import by_id
 from loquent.files import saved_state
+from loquent.files.machine import parallel
 from loquent.models.turns.building import build
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
 from loquent.pretrained.learning.noisy import stir
@@ -228,18 +229,19 @@ class TurnDQN(Playing):
         drawn = self.replay.draw(config.minibatch, self.key.child("replay", self.learned))
         target = self._target(drawn)
         self._stir(policy, "learn")
-        errors: list[Tensor] = []
+        errors = torch.zeros(len(target), dtype=torch.float64)
 
-        def loss(part: Drawn) -> Loss:
+        def loss(numbers: list[int]) -> Loss:
+            part = drawn.take(numbers)
             own = self._values(policy, part.now)
-            each, error = targets.q_loss(own, torch.from_numpy(part.action).to(own.device), target)
-            errors.append(error)
-            logged = {"dqn/loss": each, "dqn/value": target, "dqn/error": error.abs()}
+            each, error = targets.q_loss(own, torch.from_numpy(part.action).to(own.device), target[numbers])
+            errors[numbers] = error.detach().double().cpu()
+            logged = {"dqn/loss": each, "dqn/value": target[numbers], "dqn/error": error.abs()}
             return Loss((each * torch.from_numpy(part.weight).to(own.device)).sum(), logged)
 
-        norm = self.gradient.learn(drawn, loss, means, divisor=len(target))
+        norm = self.gradient.learn(list(range(len(target))), loss, means, divisor=len(target))
         means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})
-        self.replay.note_errors(drawn, errors[0].double().cpu().numpy())
+        self.replay.note_errors(drawn, parallel.sum_all(errors).numpy())
         self.learned += 1
         self.auxiliary.learn(self.gradient, means)
         if self.finished // config.target_every > self.copied:

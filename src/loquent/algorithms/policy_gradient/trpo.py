@@ -31,6 +31,7 @@ from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.files import saved_state
+from loquent.files.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score.fisher import Fisher, mean_kl
 from loquent.models.score.tokens import action_scores, deciding
@@ -222,26 +223,27 @@ class TRPO(ActorCritic):
 
     def _gradient(self, model: Actor, batch: TokenBatch, means: Means) -> tuple[Tensor, float]:
         """The flat gradient of the surrogate, and the surrogate, as means over tokens."""
-        tokens, objective = int(batch.is_action.sum()), 0.0
+        tokens, objective, own = int(batch.is_action.sum()), 0.0, parallel.own(batch)
         total = torch.zeros(sum(p.numel() for p in self._policy), dtype=self._type, device=model.device)
-        for rows in self.micro_batches(batch):
-            measured = self.loss(model, batch.take(rows).to(model.device))
+        for rows in self.micro_batches(own):
+            measured = self.loss(model, own.take(rows).to(model.device))
             loss = measured.pop("total").sum() / tokens
             gradients = torch.autograd.grad(loss, self._policy, materialize_grads=True, allow_unused=True)
             total -= flat(gradients, self._type)
             objective -= float(loss.detach())
             means.greatest("policy/ratio_error", (measured["policy/ratio"] - 1).abs())
             means.add(**{name: measured[name] for name in ("policy/loss", "policy/entropy")})
-        return total, objective
+        return parallel.sum_all(total), parallel.total(objective)
 
     @torch.no_grad()
     def _measure(self, old: Any, model: Actor, batch: TokenBatch, before: float) -> tuple[float, float]:
         """The mean KL of the old policy from the present one, and how much the surrogate has grown."""
-        tokens, objective = int(batch.is_action.sum()), 0.0
-        for rows in self.micro_batches(batch):
-            loss = self.loss(model, batch.take(rows).to(model.device))["total"]
+        tokens, objective, own = int(batch.is_action.sum()), 0.0, parallel.own(batch)
+        for rows in self.micro_batches(own):
+            loss = self.loss(model, own.take(rows).to(model.device))["total"]
             objective -= float(loss.sum() / tokens)
-        return mean_kl(old, model.policy, batch, self.config.token_budget), objective - before
+        taken = mean_kl(old, model.policy, batch, self.config.token_budget)
+        return taken, parallel.total(objective) - before
 
     def _flat(self) -> Tensor:
         return flat(self._policy, self._type) if self._exact is None else self._exact

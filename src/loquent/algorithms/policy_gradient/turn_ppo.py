@@ -29,6 +29,7 @@ from loquent.core.settings import redefault, setting
 from loquent.core.task import Row, Task
 from loquent.core.values import Record
 from loquent.files import saved_state
+from loquent.files.machine import parallel
 from loquent.models.turns.building import build
 from loquent.models.turns.settings import PolicySettings
 from loquent.models.turns.turn_scores import ScoredTurns, logprob_of, policy_of
@@ -275,9 +276,7 @@ class TurnPPO(TurnAlgorithm):
             return Loss(logged.pop("total").sum(), logged)
 
         def veto(logged: Logged) -> bool:
-            diverged = float(logged[0]["policy/kl_old"].mean())
-            return self.config.stop_kl is not None and diverged > self.config.stop_kl
+            diverged = parallel.total(sum(float(part["policy/kl_old"].double().sum()) for part in logged))
+            return self.config.stop_kl is not None and diverged / len(minibatch) > self.config.stop_kl
 
-        return self.gradient.learn(
-            minibatch, loss, means, passes=lambda own: [own], divisor=len(minibatch), veto=veto
-        )
+        return self.gradient.learn(minibatch, loss, means, divisor=len(minibatch), veto=veto)

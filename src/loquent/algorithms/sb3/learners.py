@@ -65,6 +65,7 @@ class Learner(Playing):
     policy: ClassVar[str] = "MlpPolicy"  # the library's name of the network
     masked: ClassVar[bool] = False  # whether illegal actions are never chosen
     reads = ("play",)
+    single_process = True
     unused = ("model", "decoding", "evaluation")
     smoke: ClassVar[tuple[str, ...]] = ("algorithm.games=2", "algorithm.rollout=8", "algorithm.steps=16")
 

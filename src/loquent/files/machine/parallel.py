@@ -12,7 +12,9 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as group
 from torch import Tensor
@@ -65,6 +67,40 @@ def own_rows(rows: Tensor) -> Tensor:
     return rows[rank() :: size()]
 
 
+def own(minibatch: Any) -> Any:
+    """The part of a minibatch that belongs to this process: every n-th element of a list, or every n-th unit.
+
+    A minibatch that is no list has a length and `take`. Its `unit`, i64[N], says which rows stay together; by
+    default each row is a unit.
+    """
+    if size() == 1:
+        return minibatch
+    if isinstance(minibatch, list):
+        return minibatch[rank() :: size()]
+    unit = getattr(minibatch, "unit", None)
+    units = range(len(minibatch)) if unit is None else unit.tolist()
+    places = {each: place for place, each in enumerate(dict.fromkeys(units))}
+    mine = [row for row, each in enumerate(units) if places[each] % size() == rank()]
+    return minibatch.take(torch.tensor(mine, dtype=torch.int64))
+
+
+def gather(content: bytes) -> list[bytes]:
+    """The contents of all processes, in the order of their numbers."""
+    if size() == 1:
+        return [content]
+    lengths = torch.zeros(size(), dtype=torch.int64)
+    lengths[rank()] = len(content)
+    lengths = sum_all(lengths)
+    padded = torch.zeros(int(lengths.max()), dtype=torch.uint8)
+    padded[: len(content)] = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
+    padded = _on_device(padded)
+    parts = [torch.empty_like(padded) for _ in range(size())]
+    group.all_gather(parts, padded)
+    return [
+        part[:length].cpu().numpy().tobytes() for part, length in zip(parts, lengths.tolist(), strict=True)
+    ]
+
+
 def from_first(number: int) -> int:
     """The number that the first process has, in every process."""
     if size() == 1:
@@ -72,6 +108,11 @@ def from_first(number: int) -> int:
     received = _on_device(torch.tensor([number]))
     group.broadcast(received, 0)
     return int(received)
+
+
+def total(number: float) -> float:
+    """The sum of a number over all processes."""
+    return float(sum_all(torch.tensor(number, dtype=torch.float64)))
 
 
 def sum_all(numbers: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from loquent import pretrained
+from loquent.files.machine import parallel
 from loquent.models.score import one_pass
 from loquent.models.score.tokens import WHOLE, deciding, micro_batches
 from loquent.models.tokens.batch import TokenBatch
@@ -33,6 +34,8 @@ def action_logits(module: Any, batch: TokenBatch) -> Float[Tensor, "N V"]:
 class Fisher:
     """The Fisher matrix F of a model: the mean over action tokens of E_a[∇ log π(a) ∇ log π(a)ᵀ].
 
+    Of several processes each computes the products of some rows, and all get the sums.
+
     F is the Hessian of the mean KL(π_old, π) at π = π_old (1502.05477 app. C), so F v is a gradient of the
     product of that KL's gradient with v. Nothing is sampled: the expectation over a is exact.
 
@@ -44,9 +47,9 @@ class Fisher:
     def __init__(
         self, module: Any, batch: TokenBatch, parameters: Sequence[nn.Parameter], token_budget: int
     ) -> None:
-        self.module, self.batch, self.parameters = module, batch, list(parameters)
+        self.module, self.batch, self.parameters = module, parallel.own(batch), list(parameters)
         vocabulary = module.get_input_embeddings().weight.shape[0]
-        self._rows = micro_batches(batch, min(token_budget, max(1, WHOLE // vocabulary)))
+        self._rows = micro_batches(self.batch, min(token_budget, max(1, WHOLE // vocabulary)))
         self._tokens = int(batch.is_action.sum())
         # the graph of a single micro-batch serves all products; several would take too much memory
         self._kept = self._gradient(self._rows[0]) if len(self._rows) == 1 else None
@@ -65,7 +68,7 @@ class Fisher:
             for total, image in zip(sums, images, strict=True):
                 if image is not None:
                     total += image
-        return sums
+        return [parallel.sum_all(total) for total in sums]
 
     def _gradient(self, rows: Sequence[int]) -> tuple[Tensor | None, ...]:
         """The gradient of the KL of some rows from themselves, which is 0, with its graph."""
@@ -80,9 +83,9 @@ class Fisher:
 @torch.no_grad()
 def mean_kl(old: Any, new: Any, batch: TokenBatch, token_budget: int) -> float:
     """The mean over action tokens of the exact KL(old, new), in nats."""
-    total = 0.0
-    for rows in micro_batches(batch, token_budget):
-        part = batch.take(rows).to(new.device)
+    total, own = 0.0, parallel.own(batch)
+    for rows in micro_batches(own, token_budget):
+        part = own.take(rows).to(new.device)
         states, layers = [], [head(module) for module in (old, new)]
         for module, layer in zip((old, new), layers, strict=True):
             states.append(
@@ -99,4 +102,4 @@ def mean_kl(old: Any, new: Any, batch: TokenBatch, token_budget: int) -> float:
                 for state, layer in zip(states, layers, strict=True)
             )
             total += float((before.exp() * (before - after)).sum())
-    return total / int(batch.is_action.sum())
+    return parallel.total(total) / int(batch.is_action.sum())

@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from loquent import pretrained
 from loquent.errors import LoquentError
+from loquent.files.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.score import one_pass
 from loquent.models.score.one_pass import Losses, Scores
@@ -183,7 +184,8 @@ def score(
     """The batch with `policy_logprob`, `reference_logprob`, `value` and `bootstrap`.
 
     Each network runs once, without dropout. The fields of a missing critic or reference model stay None. All
-    numbers of the batch get the policy's precision, at least float32.
+    numbers of the batch get the policy's precision, at least float32. Of several processes, which all have
+    the batch, each scores some rows, and all get all columns.
 
     Args:
         tempered: take the full softmax at the temperature that each token was drawn with, instead of 1.
@@ -194,7 +196,7 @@ def score(
     policy, own, reference, value = (torch.zeros_like(batch.reward) for _ in range(4))
     bootstrap = batch.reward.new_zeros(len(batch))
     with evaluating(actor):
-        for rows in micro_batches(batch, token_budget):
+        for rows in _own_micro_batches(batch, token_budget):
             part = batch.take(rows).to(actor.device)
             width = part.tokens.shape[1]
             last = (part.real.sum(1, keepdim=True) - 1).clamp_min(0)
@@ -215,7 +217,8 @@ def score(
     measured: dict[str, Tensor] = {"policy_logprob": policy} | ({"own_logprob": own} if support else {})
     measured |= {"reference_logprob": reference} if actor.reference is not None else {}
     measured |= {"value": value, "bootstrap": bootstrap} if actor.critic is not None else {}
-    return replace(batch, **measured)  # type: ignore[arg-type]  # the names of the dict are fields
+    columns = {name: parallel.sum_all(column) for name, column in measured.items()}  # of others' rows 0 here
+    return replace(batch, **columns)  # type: ignore[arg-type]  # the names of the dict are fields
 
 
 def micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
@@ -225,6 +228,15 @@ def micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
     the batch if each group's loss is a sum divided by the count of the batch.
     """
     return groups(batch.real.sum(1).tolist(), token_budget)
+
+
+def _own_micro_batches(batch: TokenBatch, token_budget: int) -> list[list[int]]:
+    """`micro_batches` of the rows of this process: every n-th, by length."""
+    if parallel.size() == 1:
+        return micro_batches(batch, token_budget)
+    lengths = batch.real.sum(1)
+    own = parallel.own_rows(lengths.argsort(descending=True, stable=True)).tolist()
+    return [[own[i] for i in rows] for rows in groups(lengths[own].tolist(), token_budget)]
 
 
 def _scores(

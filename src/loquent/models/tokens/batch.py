@@ -84,6 +84,11 @@ class TokenBatch:
         return len(self.tokens)
 
     @property
+    def unit(self) -> Int64[Tensor, " B"]:
+        """What stays in one process (`parallel.own`): the rows of an episode."""
+        return self.episode
+
+    @property
     def segments(self) -> int:
         """The number of rows that begin anew because a chat template rewrites earlier turns."""
         return 0 if self.segment is None else int((self.segment > 0).sum())

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import torch
 from torch import Tensor, nn
 
 from loquent.core.algorithm import StepSettings, step_size
@@ -100,17 +99,17 @@ class GradientStep:
         loss: Callable[[Rows], Loss],
         means: Means,
         *,
-        passes: Callable[[Rows], Iterable[Rows]] = lambda own: (own,),
+        passes: Callable[[Rows], Iterable[Rows]] | None = None,
         divisor: float = 1.0,
         veto: Callable[[Logged], bool] | None = None,
     ) -> float | None:
         """Take one step on a minibatch; returns the norm of its gradient before clipping.
 
         Args:
-            minibatch: if several processes learn, it has a length, and `take` gives some of its rows.
+            minibatch: what `parallel.own` can divide among the processes that learn together.
             loss: the loss of one pass, as a sum.
             means: receives the logged values, if the step is taken.
-            passes: divides the rows of this process into forward passes; by default one.
+            passes: divides the rows of this process into forward passes; by default one, none without rows.
             divisor: what the sum over the whole minibatch is divided by, in all processes.
             veto: reads the logged values of the passes; if it returns true, no step is taken, and the result
                 is None.
@@ -118,13 +117,11 @@ class GradientStep:
         Raises:
             LoquentError: the norm of the gradient is not finite; the parameters are unchanged.
         """
-        own: Any = minibatch
-        if parallel.size() > 1:
-            own = own.take(parallel.own_rows(torch.arange(len(own))))
+        own: Any = parallel.own(minibatch)
         self.optimizer.zero_grad(set_to_none=True)
         logged = []
         with self._training():
-            for rows in passes(own):
+            for rows in passes(own) if passes else [own] * (len(own) > 0):
                 measured = loss(rows)
                 (measured.total / divisor).backward()
                 logged.append({name: value.detach() for name, value in measured.logged.items()})

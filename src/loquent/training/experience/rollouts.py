@@ -8,9 +8,10 @@ from typing import Any
 
 from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
-from loquent.core.rollout.loop import Game, play
+from loquent.core.rollout.loop import Game
 from loquent.data import outcomes
 from loquent.errors import BadSetting
+from loquent.training.experience import shared_play
 from loquent.training.experience.source import Batches, player_of
 from loquent.training.recipes import Recipe
 
@@ -60,7 +61,9 @@ class Played(Batches):
         queue = [Game(row, self.games + i * each + j) for i, row in enumerate(rows) for j in range(each)]
         self.games += len(queue)
         player = player_of(self.parts)
-        episodes = play(self.task, queue, player, seed=self.settings.seed, split=self.settings.split)
+        episodes = shared_play.play(
+            self.task, queue, player, seed=self.settings.seed, split=self.settings.split
+        )
         return self.add_rewards(episodes)
 
     @abstractmethod

@@ -132,13 +132,14 @@ class Answers(Auxiliary):
             return
         device = next(self.policy.parameters()).device
 
-        def loss(drawn: tuple[list[Situation], Tensor]) -> Loss:
-            batch = self.inputs.batch(drawn[0]).to(device)
-            each = answer_loss(*self.policy.point(batch), drawn[1].to(device))
+        situations, spans = self.memories.draw(self.size, self.key.child("answers", self.steps))
+
+        def loss(numbers: list[int]) -> Loss:
+            batch = self.inputs.batch([situations[i] for i in numbers]).to(device)
+            each = answer_loss(*self.policy.point(batch), spans[numbers].to(device))
             return Loss(each.sum(), {"answer/loss": each})
 
-        drawn = self.memories.draw(self.size, self.key.child("answers", self.steps))
-        gradient.learn(drawn, loss, means, divisor=self.size)
+        gradient.learn(list(range(self.size)), loss, means, divisor=self.size)
         self.steps += 1
 
     def log_values(self) -> dict[str, float]:
