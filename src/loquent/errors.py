@@ -148,6 +148,10 @@ class NotEnoughMemory(LoquentError, MemoryError):
     """A run, a network or an operation needs more memory than is free; the message says what to lower."""
 
 
+class LostProcess(LoquentError):
+    """One of the processes that learn together has ended, or the others waited for it for too long."""
+
+
 class BadCheckpoint(LoquentError):
     """A checkpoint or run folder is incomplete or damaged, or belongs to another run."""
 

@@ -2,7 +2,6 @@
 
 import json
 
-import torch
 from safetensors.torch import save_file
 
 from helpers.training import small_runs
@@ -14,20 +13,21 @@ SETTINGS = (
 )
 TEXTS = ("model.dropout=0",)  # each process has masks of its own
 REWARDS = ("rewards={length: {weight: 1.0, high: 0}}",)  # which differ by answer
+GAMES = (*TEXTS, "task={kind: wordle, limit: 20, instruct: false}")  # as `trained.wordle_games`
 CASES = {
     "supervised": TEXTS,
-    "cloning": TEXTS,
-    "filtered_cloning": TEXTS,
-    "decision_transformer": TEXTS,
-    "ilql": TEXTS,
-    "ilql_utterance": TEXTS,
-    "cql": TEXTS,
-    "psi": TEXTS,
-    "monte_carlo": TEXTS,
-    "chai": (*TEXTS, "algorithm.candidates=2"),
-    "dpo": TEXTS,
-    "kto": TEXTS,
-    "orpo": TEXTS,
+    "cloning": GAMES,
+    "filtered_cloning": GAMES,
+    "decision_transformer": GAMES,
+    "ilql": GAMES,
+    "ilql_utterance": GAMES,
+    "cql": GAMES,
+    "psi": GAMES,
+    "monte_carlo": GAMES,
+    "chai": (*GAMES, "algorithm.candidates=2"),
+    "dpo": GAMES,
+    "kto": GAMES,
+    "orpo": GAMES,
     "ppo": (*TEXTS, *REWARDS, "algorithm.epochs=2", "algorithm.minibatch=3"),
     "nlpo": (
         *TEXTS,
@@ -96,7 +96,8 @@ def written(episodes):
 def difference(ours, theirs, prefix):
     """The norm of the difference of all tensors under a prefix, as a share of their norm."""
     names = sorted(name for name in theirs if name.startswith(prefix))
-    assert names and names == sorted(name for name in ours if name.startswith(prefix))
+    assert names
+    assert names == sorted(name for name in ours if name.startswith(prefix))
     apart = sum(float((ours[name].double() - theirs[name].double()).square().sum()) for name in names)
     whole = sum(float(theirs[name].double().square().sum()) for name in names)
     return (apart / whole) ** 0.5

@@ -4,8 +4,13 @@ this machine.
 
 import json
 import os
+import sys
+import time
+from itertools import count as counter
 
-from helpers import commands
+from helpers import commands, killed
+
+PORTS = counter(20_000 + os.getpid() % 10_000 * 3)
 
 
 def run(task, count, folder, *given):
@@ -31,6 +36,65 @@ def _member(task, rank, count, folder, given):
     )
     task(folder, rank, *given)
     torch.distributed.destroy_process_group()
+
+
+def launch(words, count, folder, trouble=None):
+    """Run `loquent WORDS` in processes that `torchrun` might have started; `trouble()` is called in the last.
+
+    Returns exit codes, what each wrote to stderr, and the seconds from the first end to the last.
+    """
+    files, port = [folder / f"errors-{rank}" for rank in range(count)], next(PORTS)
+    processes = [
+        commands.process(
+            _launched, words, rank, count, port, files[rank], trouble if rank == count - 1 else None
+        )
+        for rank in range(count)
+    ]
+    for process in processes:
+        process.start()
+    while all(process.exitcode is None for process in processes):
+        time.sleep(0.1)
+    began = time.monotonic()
+    for process in processes:
+        process.join(120)
+        process.kill()
+    seconds = time.monotonic() - began
+    return [process.exitcode for process in processes], [file.read_text() for file in files], seconds
+
+
+def _launched(words, rank, count, port, file, trouble):
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count)}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    os.dup2(2, 1)
+    from loquent.cli import main as cli
+
+    if trouble is not None:
+        trouble()
+    sys.exit(cli.main([str(word) for word in words]))
+
+
+def dies():
+    """This process dies in its third gradient step."""
+    killed.in_backward(3)
+
+
+def hangs():
+    """This process stands still before its third update."""
+    from loquent.training.trainer import Trainer
+
+    killed._around(Trainer, "update", killed._counted(3, lambda *_: time.sleep(600)))
+
+
+def fails():
+    """This process has an error before its third update."""
+    from loquent.errors import BadReward
+    from loquent.training.trainer import Trainer
+
+    def fail(*_):
+        raise BadReward("a reward of this process")
+
+    killed._around(Trainer, "update", killed._counted(3, fail))
 
 
 def steps(folder, rank, backbones):

@@ -12,7 +12,7 @@ from loquent.core.agent import Agent, Chooser, Reader, decoding_text
 from loquent.core.episode import Episode
 from loquent.core.guards.terminal import escape_text
 from loquent.core.metric import Context, Measured, Metric, Range, Scores, traits
-from loquent.core.rollout.loop import games, play
+from loquent.core.rollout.loop import Game, games
 from loquent.core.task import Row, Task
 from loquent.core.values import EMPTY, Record
 from loquent.data import outcomes
@@ -25,6 +25,7 @@ from loquent.metrics.shared_parts import with_means
 from loquent.rewards import compose
 from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
+from loquent.training.experience import shared_play
 from loquent.training.metrics import build_metrics, directions, ranges, same_key
 
 if TYPE_CHECKING:
@@ -126,10 +127,8 @@ def evaluate_agent(
         by_row: whether to keep the values by row, for which a score of all episodes is computed without each
             of the rows.
     """
-    rows = held_out(task, split, episodes, only)
-    numbered = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
-    played = play(
-        task, numbered, agent, seed=evaluation_seed(seed), split=split, learning=learning, live=live
+    numbered, played = play_held_out(
+        task, agent, split=split, episodes=episodes, seed=seed, only=only, learning=learning, live=live
     )
     by_id = {game.row.id: game.row for game in numbered}
     played = compose.apply(terms, played, by_id)
@@ -165,6 +164,24 @@ def evaluate_agent(
         higher=directions(metrics, weights, values),
         by_row=own | _of_task_by_row(task, of_task, played) | of_rows if by_row else {},
     )
+
+
+def play_held_out(
+    task: Task,
+    agent: Agent | Mapping[str, Agent],
+    *,
+    split: str,
+    episodes: int,
+    seed: int,
+    only: Record = EMPTY,
+    learning: str = "agent",
+    live: int = 256,
+) -> tuple[list[Game], list[Episode]]:
+    """The games of an evaluation, and their episodes, which all processes of a run play together."""
+    rows = held_out(task, split, episodes, only)
+    queue = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
+    seed = evaluation_seed(seed)
+    return queue, shared_play.play(task, queue, agent, seed=seed, split=split, learning=learning, live=live)
 
 
 def evaluate_by(

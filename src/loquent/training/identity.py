@@ -5,12 +5,14 @@ It consists of the recipe, the machine and the rows of the evaluations.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from loquent.core import registry
 from loquent.core.guards.json_files import show
+from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.core.values import digest
 from loquent.data import content
@@ -103,7 +105,15 @@ def compare(saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
 
     Raises:
         AnotherRun: a part differs; names the part and both values.
+
+    Warns:
+        Remark: another number of processes wrote it, so sums are rounded in another way.
     """
+    before, processes = (part["machine"].get("processes", 1) for part in (saved, now))
+    if before != processes:
+        what = f"{before} processes wrote the checkpoint, and {processes} go on"
+        warnings.warn(f"{what}; the results are those of {before} but for rounding", Remark, stacklevel=2)
+        saved, now = ({**part, "machine": {**part["machine"], "processes": 1}} for part in (saved, now))
     for name, value in now.items():
         if saved.get(name) != value and name == "settings":
             raise AnotherRun(_other_settings(saved.get(name), value))

@@ -7,6 +7,7 @@ from typing import Any
 
 from loquent.errors import Damaged
 from loquent.files import names
+from loquent.files.machine import parallel
 from loquent.files.run_folder import RunFolder
 from loquent.rewards import cache
 from loquent.training import checkpoint
@@ -45,6 +46,7 @@ class CheckpointKeeper:
             BadCheckpoint: the state is refused.
             Damaged: the state is of another update than the checkpoint.
         """
+        parallel.order("restore", checkpoint=str(path.resolve()))
         self.trainer.restore(state)
         if self.trainer.updates != names.update_of(path.name):
             text = f"{path} holds the state after update {self.trainer.updates}"
@@ -57,5 +59,6 @@ class CheckpointKeeper:
         if best is None or best == trainer.updates:
             return self.folder.checkpoints.of(trainer.updates)
         path = self.folder.checkpoints.of(best)
+        parallel.order("restore_policy", checkpoint=str(path.resolve()))
         trainer.restore_policy(checkpoint.load(path))
         return path

@@ -92,9 +92,7 @@ class TrainingLoop:
             shown: dict[str, str] = {}
             if self.settings.evaluates_first and not trainer.updates:
                 shown |= self._shown(self._evaluate_first(sinks))
-            while parallel.from_first(
-                trainer.updates < self.settings.updates and not trainer.stopping.stopped
-            ):
+            while trainer.updates < self.settings.updates and not trainer.stopping.stopped:
                 logs = self._update(sinks)
                 bar.update()
                 shown |= self._shown(logs)
@@ -156,6 +154,7 @@ class TrainingLoop:
     def _update(self, sinks: trackers.Trackers) -> dict[str, float]:
         """Make one update, with its evaluation, log lines and checkpoint; returns the logged values."""
         trainer, settings = self.trainer, self.settings
+        parallel.order("update")
         logs = trainer.update()
         if not self._idle and logs.get("learning_rate") == 0 and trainer.updates < settings.updates:
             self._idle = f"the learning rate is 0 after update {trainer.updates} of {settings.updates}"

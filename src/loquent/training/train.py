@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from loquent import pretrained
 from loquent.core.settings import noting_remarks
-from loquent.errors import BadSetting, naming_memory
-from loquent.files import names, trackers
-from loquent.files.machine import parallel
+from loquent.core.values import Record
+from loquent.errors import AnotherRun, BadSetting, naming_memory
+from loquent.files import trackers
+from loquent.files.machine import identity, parallel
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_remarks import RunRemarks
 from loquent.training import checkpoint, extending
@@ -46,10 +48,10 @@ def train(
     with (
         noting_remarks(remarks.add),
         naming_memory(f"training {recipe.name}", needs.to_lower(recipe)),
-        parallel.process_group(pretrained.device(recipe.model.device)),
+        parallel.process_group(pretrained.device(recipe.model.device), recipe.parallel.patience),
     ):
         if parallel.rank():
-            _assist(recipe, folder)
+            _assist(recipe)
         elif resume:
             _resume(recipe, folder, remarks, progress, from_older)
         else:
@@ -60,11 +62,11 @@ def train(
 def _begin(recipe: Recipe, folder: RunFolder, remarks: RunRemarks, progress: bool) -> None:
     """Train a new run to its end.
 
-    With several processes this is the first one; it alone writes and evaluates.
+    With several processes this is the first one; it alone writes.
     """
     folder.require_free()
     trackers.need(recipe.training.trackers)
-    trainer = Trainer(recipe)  # before the folder is made: a recipe that cannot be built leaves it free
+    trainer = _build(recipe)  # before the folder is made: a recipe that cannot be built leaves it free
     needs.check(trainer)
     with folder.alone():
         folder.require_free()
@@ -80,7 +82,7 @@ def _resume(recipe: Recipe, folder: RunFolder, remarks: RunRemarks, progress: bo
     """
     trackers.need(recipe.training.trackers)
     with folder.alone():
-        trainer = Trainer(recipe, newest_policy(folder))
+        trainer = _build(recipe, newest_policy(folder))
         needs.check(trainer)
         loop = _loop(trainer, folder, remarks)
         if Resumption(loop.keeper, from_older=from_older).resume():
@@ -96,17 +98,43 @@ def _loop(trainer: Trainer, folder: RunFolder, remarks: RunRemarks) -> TrainingL
 
 
 def _complete(loop: TrainingLoop, progress: bool) -> None:
-    parallel.from_first(loop.trainer.updates)
     loop.run(progress)
     loop.finish()
+    parallel.order("end")
 
 
-def _assist(recipe: Recipe, folder: RunFolder) -> None:
-    """Make the same updates in another process of the run."""
-    updates = parallel.from_first(0)
-    path = folder.checkpoints.of(updates) if updates else None
-    trainer = Trainer(recipe, path and path / names.POLICY)
-    if path:
-        trainer.restore(checkpoint.load(path))
-    while parallel.from_first(0):
-        trainer.update()
+def _build(recipe: Recipe, policy: Path | None = None) -> Trainer:
+    """The trainer of the first process, while the others build theirs."""
+    parallel.order("build", policy=policy and str(policy.resolve()), run=_of_process(recipe))
+    return Trainer(recipe, policy)
+
+
+def _of_process(recipe: Recipe) -> dict[str, Any]:
+    """What must be equal in all processes of a run."""
+    return {"recipe": recipe.fingerprint, **identity.software()}
+
+
+def _assist(recipe: Recipe) -> None:
+    """Do what the first process of the run orders, in another one.
+
+    Raises:
+        AnotherRun: this process has another recipe, or other versions of libraries.
+    """
+    order = parallel.next_order()
+    own = _of_process(recipe)
+    if other := [name for name, value in own.items() if order["run"].get(name) != value]:
+        raise AnotherRun(
+            f"process {parallel.rank()} has {other[0]} = {own[other[0]]!r}, and process 0 has "
+            f"{order['run'].get(other[0])!r}; start all processes with the same recipe and environment"
+        )
+    trainer = Trainer(recipe, order["policy"] and Path(order["policy"]))
+    while (order := parallel.next_order())["what"] != "end":
+        match order:
+            case {"what": "update"}:
+                trainer.update()
+            case {"what": "play", "split": split, "episodes": episodes, "only": only}:
+                trainer.play_held_out(split, episodes, Record(only))
+            case {"what": "restore", "checkpoint": path}:
+                trainer.restore(checkpoint.load(Path(path)))
+            case {"what": "restore_policy", "checkpoint": path}:
+                trainer.restore_policy(checkpoint.load(Path(path)))

@@ -15,15 +15,16 @@ from loquent.core import registry
 from loquent.core.agent import decoding_text
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
-from loquent.core.values import EMPTY, Record
+from loquent.core.values import EMPTY, Record, plain
 from loquent.data.groups import Groups
 from loquent.data.pools import Pool
 from loquent.files import saved_state
+from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine
 from loquent.rewards import compose
 from loquent.training import identity, start
 from loquent.training.early_stopping import EarlyStopping
-from loquent.training.evaluate import Evaluation, evaluate_agent
+from loquent.training.evaluate import Evaluation, evaluate_agent, play_held_out
 from loquent.training.experience.source import Experience, Parts, experience_of
 from loquent.training.metrics import build_metrics
 from loquent.training.recipes import Recipe
@@ -88,6 +89,7 @@ class Trainer:
         self, split: str, episodes: int, only: Record = EMPTY, *, by_row: bool = False
     ) -> Evaluation:
         """Evaluate the policy, with the decoding of evaluation; `by_row` keeps the values by row."""
+        parallel.order("play", split=split, episodes=episodes, only=plain(only))
         return evaluate_agent(
             self.task,
             self.algorithm.agent(self.actor, True),
@@ -101,6 +103,11 @@ class Trainer:
             groups=Groups(self.settings.groups, self.settings.seen, self.settings.split),
             by_row=by_row,
         )
+
+    def play_held_out(self, split: str, episodes: int, only: Record) -> None:
+        """Play this process's share of the episodes that the first process evaluates."""
+        agent = self.algorithm.agent(self.actor, True)
+        play_held_out(self.task, agent, split=split, episodes=episodes, seed=self.settings.seed, only=only)
 
     @property
     def decoding(self) -> str:

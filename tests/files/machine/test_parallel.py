@@ -1,13 +1,14 @@
 """Two processes that learn one run together are one process with the doubled batch."""
 
 import json
+import re
 import shutil
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from helpers import together
+from helpers import killed, together
 from loquent.core import registry
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
@@ -139,6 +140,47 @@ def test_more_processes_than_rows_are_refused(given, tmp_path, monkeypatch):
     with pytest.raises(BadSetting, match=r"at least the 5 processes"):
         Trainer(recipes.load(given))
     with pytest.raises(
-        BadSetting, match=r"sb3/ppo learns in one process, and 5 were started; in several .* learn .*ilql.*, ppo"
+        BadSetting,
+        match=r"sb3/ppo learns in one process, and 5 were started; in several .* learn .*ilql.*, ppo",
     ):
         Trainer(recipes.load(given, ["training.data=", "algorithm={kind: sb3/ppo}"]))
+
+
+LOST = {
+    "dies": (-9, r"process 1 has ended without a word, or is frozen; the run goes on with `loquent resume`"),
+    "hangs": (2, r"process 1 did not come within \d+ s \(parallel\.patience\)"),
+    "fails": (2, r"process 1 has failed: BadReward: a reward of this process"),
+}
+
+
+@pytest.mark.sweep("dies")
+@pytest.mark.parametrize("trouble", LOST)
+def test_a_lost_process_ends_the_others_and_the_run_goes_on_with_another_number(trouble, given, tmp_path):
+    overrides = ["algorithm={kind: cloning, minibatch: 4, learning_rate: 0.01}", "model.context=128"]
+    words = [given, *overrides, "parallel.patience=8"]
+    alone = train(recipes.load(given, overrides), tmp_path / "alone", progress=False)
+    code, message = LOST[trouble]
+    codes, texts, seconds = together.launch(
+        ["train", *words, "--out", tmp_path / "run"], 2, tmp_path, getattr(together, trouble)
+    )
+    assert codes == [2, code]
+    assert re.search(message, texts[0])
+    assert seconds < 30
+    assert killed.loquent("resume", tmp_path / "run") == 0
+    again = load_run(tmp_path / "run")
+    for ours, theirs in zip(alone.metrics, again.metrics, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3)
+    remarks = (tmp_path / "run" / "remarks.jsonl").read_text()
+    assert "2 processes wrote the checkpoint, and 1 go on" in remarks
+
+
+def test_two_processes_go_on_with_the_run_of_one(given, tmp_path):
+    overrides = ["algorithm={kind: cloning, minibatch: 4, learning_rate: 0.01}"]
+    alone = train(recipes.load(given, overrides), tmp_path / "alone", progress=False)
+    shutil.copytree(alone.folder, tmp_path / "run")
+    for old in ("update-3", "update-4"):
+        shutil.rmtree(tmp_path / "run" / "checkpoints" / old)
+    codes, texts, _ = together.launch(["resume", tmp_path / "run"], 2, tmp_path)
+    assert codes == [0, 0], texts
+    for ours, theirs in zip(alone.metrics, load_run(tmp_path / "run").metrics, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3)

@@ -40,6 +40,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.bench.search import journal
     from loquent.bench.search.search import resume_search
     from loquent.bench.seeds import PLAN, resume_seeds
+    from loquent.files.machine import parallel
     from loquent.training.extending import extend_recipe
     from loquent.training.run import load_run
     from loquent.training.train import train
@@ -65,4 +66,4 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         stopped = load_run(folder, allow_imports=options.allow_imports)
         recipe = extend_recipe(stopped, options.overrides)
         train(recipe, stopped.folder, resume=True, from_older=options.from_older)
-        return 0, report(stopped)
+        return 0, {} if parallel.assists() else report(stopped)

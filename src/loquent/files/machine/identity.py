@@ -22,13 +22,17 @@ def machine(device: torch.device) -> dict[str, Any]:
         "run_format": RUN_FORMAT,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "threads": torch.get_num_threads(),
-        "torch": str(torch.__version__),
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "processor": platform.machine(),
-        "loquent": __version__,
-        **{name: metadata.version(name) for name in LIBRARIES},
+        **software(),
         **({"processes": parallel.size()} if parallel.size() > 1 else {}),
     }
+
+
+def software() -> dict[str, str]:
+    """The versions of Loquent and of the libraries that results depend on."""
+    libraries = {name: metadata.version(name) for name in LIBRARIES}
+    return {"torch": str(torch.__version__), "loquent": __version__, **libraries}
 
 
 def source_state() -> dict[str, Any] | None:

@@ -2,14 +2,15 @@
 
 Each process computes the gradient of its rows of a minibatch, and all take the same gradient step. The
 processes are started by `torchrun`, or by another program that creates a process group. All processes draw
-the same rows; only the first one writes files and evaluates. Without a process group each function works for
-a single process.
+the same rows and play the episodes together. The first one writes the files and orders the others what to
+do. Without a process group each function works for a single process.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,29 +20,62 @@ import torch
 import torch.distributed as group
 from torch import Tensor
 
-PATIENCE = timedelta(days=1)  # the other processes wait while the first one evaluates
+from loquent.files.machine.watch import Watch, connect
+
+_watches: list[Watch] = []  # one, inside a process group that began here
 
 
 @contextmanager
-def process_group(device: torch.device) -> Iterator[None]:
+def process_group(device: torch.device, patience: float) -> Iterator[None]:
     """A context inside the process group that `torchrun` announces by environment variables.
 
     Without such a group, or when it is already initialized, the context does nothing.
 
     Args:
         device: the device of the model. On "cuda" without an index, each process takes its own GPU.
+        patience: the most seconds that a process waits for the others.
+
+    Raises:
+        LostProcess: another process has ended, or did not come within the patience.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or group.is_initialized():
+    if started() < 2 or group.is_initialized():
         yield
         return
     name = backend(device)
     if name == "nccl":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    group.init_process_group(name, timeout=PATIENCE)
+    limit = timedelta(seconds=patience)
+    group.init_process_group(name, timeout=limit)
+    watch = Watch(connect(limit), group.get_rank(), group.get_world_size(), limit)
+    _watches.append(watch)
     try:
-        yield
+        with watch.watching():
+            yield
     finally:
+        _watches.remove(watch)
         group.destroy_process_group()
+
+
+def started() -> int:
+    """The number of processes that `torchrun` has started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def assists() -> bool:
+    """Whether `torchrun` has started this process beside the first one of a run."""
+    return started() > 1 and int(os.environ.get("RANK", "0")) > 0
+
+
+def order(what: str, **details: Any) -> None:
+    """Tell the other processes what to do together with the first one, which calls this."""
+    if size() > 1:
+        _from_first(json.dumps({"what": what, **details}).encode())
+
+
+def next_order() -> dict[str, Any]:
+    """What the first process orders, in another process."""
+    given: dict[str, Any] = json.loads(_from_first(b""))
+    return given
 
 
 def backend(device: torch.device) -> str:
@@ -95,19 +129,10 @@ def gather(content: bytes) -> list[bytes]:
     padded[: len(content)] = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
     padded = _on_device(padded)
     parts = [torch.empty_like(padded) for _ in range(size())]
-    group.all_gather(parts, padded)
+    _meet(lambda: group.all_gather(parts, padded))
     return [
         part[:length].cpu().numpy().tobytes() for part, length in zip(parts, lengths.tolist(), strict=True)
     ]
-
-
-def from_first(number: int) -> int:
-    """The number that the first process has, in every process."""
-    if size() == 1:
-        return number
-    received = _on_device(torch.tensor([number]))
-    group.broadcast(received, 0)
-    return int(received)
 
 
 def total(number: float) -> float:
@@ -160,8 +185,25 @@ def _reduce(numbers: Tensor, operation: str) -> Tensor:
     if size() == 1:
         return numbers
     total = _on_device(numbers.clone())
-    group.all_reduce(total, getattr(group.ReduceOp, operation))
+    _meet(lambda: group.all_reduce(total, getattr(group.ReduceOp, operation)))
     return total.to(numbers.device)
+
+
+def _from_first(content: bytes) -> bytes:
+    """The content that the first process has, in every process."""
+    length = _on_device(torch.tensor([len(content)]))
+    _meet(lambda: group.broadcast(length, 0))
+    received = torch.zeros(int(length), dtype=torch.uint8)
+    if rank() == 0:
+        received = torch.from_numpy(np.frombuffer(content, np.uint8).copy())
+    received = _on_device(received)
+    _meet(lambda: group.broadcast(received, 0))
+    return received.cpu().numpy().tobytes()
+
+
+def _meet(call: Callable[[], object]) -> None:
+    """Call a function of the group, which waits for the other processes."""
+    _watches[0].meet(call) if _watches else call()
 
 
 def _on_device(numbers: Tensor) -> Tensor:

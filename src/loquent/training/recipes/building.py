@@ -20,9 +20,19 @@ from loquent.files.run_folder import Tuning
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import effects, foreign_names, kinds, scores
 from loquent.training.recipes.overrides import PROFILE, rank
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings
+from loquent.training.recipes.sections import ModelSettings, ParallelSettings, TrainingSettings
 
-SECTIONS = ("task", "model", "rewards", "metrics", "decoding", "evaluation", "algorithm", "training")
+SECTIONS = (
+    "task",
+    "model",
+    "rewards",
+    "metrics",
+    "decoding",
+    "evaluation",
+    "algorithm",
+    "training",
+    "parallel",
+)
 # settings of a new model, without effect on an existing one
 NEW_MODEL = ("shape", "layers", "width", "heads", "context", "vocabulary", "tokenizer_texts", "dropout")
 
@@ -60,6 +70,7 @@ def settings(root: Node) -> dict[str, Any]:
         "algorithm": algorithm,
         "config": config,
         "training": fill(TrainingSettings, sections.get("training"), "training"),
+        "parallel": fill(ParallelSettings, sections.get("parallel"), "parallel"),
         "tuning": fill(Tuning, sections["tuning"], "tuning") if "tuning" in sections else None,
     }
     effects.remark(sections, made)

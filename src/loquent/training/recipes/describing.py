@@ -16,7 +16,7 @@ from loquent.errors import BadSetting, UnknownName
 from loquent.models.decoding_settings import Decoding
 from loquent.models.lora_settings import Lora
 from loquent.training.recipes import kinds
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings
+from loquent.training.recipes.sections import ModelSettings, ParallelSettings, TrainingSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +87,7 @@ def _schemas() -> dict[str, Callable[[], type]]:
         "model": lambda: ModelSettings,
         "model.lora": lambda: Lora,
         "training": lambda: TrainingSettings,
+        "parallel": lambda: ParallelSettings,
         "decoding": lambda: Decoding,
         "evaluation": lambda: Decoding,
     }

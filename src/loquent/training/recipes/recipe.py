@@ -15,7 +15,7 @@ from loquent.files.run_folder import Tuning
 from loquent.models.decoding_settings import Decoding
 from loquent.training.recipes import building, effects, kinds
 from loquent.training.recipes.overrides import Override, override
-from loquent.training.recipes.sections import ModelSettings, TrainingSettings
+from loquent.training.recipes.sections import ModelSettings, ParallelSettings, TrainingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,7 @@ class Recipe:
     algorithm: str
     config: Any
     training: TrainingSettings
+    parallel: ParallelSettings = ParallelSettings()
     tuning: Tuning | None = None
     alone: frozenset[str] = dataclasses.field(default=frozenset(), compare=False)
     """Names of code that is not imported (`load(imports="none")`): the recipe can be shown, not run."""
@@ -58,6 +59,7 @@ class Recipe:
             "task": {"kind": self.task, **plain(self.options)},
             **sections,
             "algorithm": {"kind": self.algorithm, **plain(self.config)},
+            **({} if self.parallel == ParallelSettings() else {"parallel": plain(self.parallel)}),
             **({} if self.tuning is None else {"tuning": plain(self.tuning)}),
         }
 
@@ -70,9 +72,10 @@ class Recipe:
     def identity(self) -> dict[str, Any]:
         """All settings that may change results.
 
-        The name, the tuning and how an agent, such as a judge, is reached are left out.
+        The name, the tuning, `parallel` and how an agent, such as a judge, is reached are left out.
         """
-        settings = {key: value for key, value in self.resolve().items() if key not in ("name", "tuning")}
+        left_out = ("name", "tuning", "parallel")
+        settings = {key: value for key, value in self.resolve().items() if key not in left_out}
         settings["task"] = {key: plain(without_transport(value)) for key, value in settings["task"].items()}
         for section in settings.keys() & {"rewards", "metrics"}:  # their agents are judges
             settings[section] = {

@@ -1,4 +1,4 @@
-"""The settings of the sections `model:` and `training:` of a recipe."""
+"""The settings of the sections `model:`, `training:` and `parallel:` of a recipe."""
 
 from __future__ import annotations
 
@@ -98,6 +98,21 @@ class ModelSettings:
                 f"ModelSettings.width = {self.width} must be a multiple of heads = {self.heads}; change "
                 "one of them"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelSettings:
+    """The section `parallel:`: the processes that learn together. Results do not depend on it."""
+
+    patience: float = setting(
+        600.0,
+        "the most seconds that a process waits for the others, for example while the first one evaluates; "
+        "then all end, and the error names the process that did not come",
+        low=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True, kw_only=True)
