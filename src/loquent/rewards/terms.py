@@ -5,6 +5,7 @@ A term per episode is a metric, or a callable on a batch.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of, place_of
+from loquent.files.machine import parallel
 from loquent.metrics.function import of_function
 from loquent.rewards.counting import Counting
 
@@ -73,9 +75,25 @@ class Term:
     def scores(self, samples: Samples) -> Scored:
         """The scores of samples; the metric is called once.
 
+        Inside `parallel.dividing` each process scores some samples, and all get all scores.
+
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
+        if not parallel.divides() or self.together or self.fallible:
+            return self._scores(samples)
+        own = range(parallel.rank(), len(samples), parallel.size())
+        mine = self._scores(samples.take(list(own))).columns
+        shares = [json.loads(content) for content in parallel.gather(json.dumps(mine).encode())]
+        columns: dict[str, Scores] = {
+            name: [None] * len(samples) for name in dict.fromkeys(name for share in shares for name in share)
+        }
+        for rank, share in enumerate(shares):
+            for name, column in share.items():
+                columns[name][rank :: parallel.size()] = column
+        return Scored(columns, frozenset())
+
+    def _scores(self, samples: Samples) -> Scored:
         if not len(samples):
             return Scored({"": []}, frozenset())
         try:

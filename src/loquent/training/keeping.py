@@ -28,6 +28,7 @@ class CheckpointKeeper:
     def keep(self) -> None:
         """Write a checkpoint of this update and delete the oldest ones; the best is never deleted."""
         trainer, checkpoints = self.trainer, self.folder.checkpoints
+        parallel.order("clear")  # a run that is resumed here begins with empty caches in all processes
         cache.clear(trainer.terms)
         path = checkpoints.of(trainer.updates)
         if not path.is_dir():
@@ -46,11 +47,11 @@ class CheckpointKeeper:
             BadCheckpoint: the state is refused.
             Damaged: the state is of another update than the checkpoint.
         """
-        parallel.order("restore", checkpoint=str(path.resolve()))
         self.trainer.restore(state)
         if self.trainer.updates != names.update_of(path.name):
             text = f"{path} holds the state after update {self.trainer.updates}"
             raise Damaged(f"{text}; it belongs to another folder")
+        parallel.order("restore", checkpoint=str(path.resolve()))
 
     def restore_best(self) -> Path:
         """Restore the best policy, if it is not the newest; returns its checkpoint."""

@@ -13,6 +13,7 @@ from loquent.files import trackers
 from loquent.files.machine import identity, parallel
 from loquent.files.run_folder import RunFolder
 from loquent.files.run_remarks import RunRemarks
+from loquent.rewards import cache
 from loquent.training import checkpoint, extending
 from loquent.training.estimates import needs
 from loquent.training.keeping import CheckpointKeeper
@@ -106,7 +107,9 @@ def _complete(loop: TrainingLoop, progress: bool) -> None:
 def _build(recipe: Recipe, policy: Path | None = None) -> Trainer:
     """The trainer of the first process, while the others build theirs."""
     parallel.order("build", policy=policy and str(policy.resolve()), run=_of_process(recipe))
-    return Trainer(recipe, policy)
+    trainer = Trainer(recipe, policy)
+    parallel.order("data", digest=trainer.data)
+    return trainer
 
 
 def _of_process(recipe: Recipe) -> dict[str, Any]:
@@ -130,6 +133,13 @@ def _assist(recipe: Recipe) -> None:
     trainer = Trainer(recipe, order["policy"] and Path(order["policy"]))
     while (order := parallel.next_order())["what"] != "end":
         match order:
+            case {"what": "data", "digest": digest} if digest != trainer.data:
+                raise AnotherRun(
+                    f"process {parallel.rank()} reads other files than process 0: their digests are "
+                    f"{trainer.data} and {digest}; give all processes the same data"
+                )
+            case {"what": "clear"}:
+                cache.clear(trainer.terms)
             case {"what": "update"}:
                 trainer.update()
             case {"what": "play", "split": split, "episodes": episodes, "only": only}:

@@ -146,6 +146,7 @@ def test_more_processes_than_rows_are_refused(given, tmp_path, monkeypatch):
         Trainer(recipes.load(given, ["training.data=", "algorithm={kind: sb3/ppo}"]))
 
 
+CLONING = ["algorithm={kind: cloning, minibatch: 4, learning_rate: 0.01}"]
 LOST = {
     "dies": (-9, r"process 1 has ended without a word, or is frozen; the run goes on with `loquent resume`"),
     "hangs": (2, r"process 1 did not come within \d+ s \(parallel\.patience\)"),
@@ -153,20 +154,24 @@ LOST = {
 }
 
 
+@pytest.fixture(scope="module")
+def alone(given):
+    """A run that no other process helped with."""
+    return train(recipes.load(given, CLONING), given.parent / "alone", progress=False)
+
+
 @pytest.mark.sweep("dies")
 @pytest.mark.parametrize("trouble", LOST)
-def test_a_lost_process_ends_the_others_and_the_run_goes_on_with_another_number(trouble, given, tmp_path):
-    overrides = ["algorithm={kind: cloning, minibatch: 4, learning_rate: 0.01}", "model.context=128"]
-    words = [given, *overrides, "parallel.patience=8"]
-    alone = train(recipes.load(given, overrides), tmp_path / "alone", progress=False)
+def test_a_lost_process_ends_the_others_and_the_run_goes_on_with_another_number(
+    trouble, given, alone, tmp_path
+):
+    words = ["train", given, *CLONING, "parallel.patience=8", "--out", tmp_path / "run"]
     code, message = LOST[trouble]
-    codes, texts, seconds = together.launch(
-        ["train", *words, "--out", tmp_path / "run"], 2, tmp_path, getattr(together, trouble)
-    )
+    codes, texts, seconds = together.launch(words, 2, tmp_path, getattr(together, trouble))
     assert codes == [2, code]
     assert re.search(message, texts[0])
     assert seconds < 30
-    assert killed.loquent("resume", tmp_path / "run") == 0
+    assert killed.loquent("resume", str(tmp_path / "run")) == 0
     again = load_run(tmp_path / "run")
     for ours, theirs in zip(alone.metrics, again.metrics, strict=True):
         assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3)
@@ -174,9 +179,7 @@ def test_a_lost_process_ends_the_others_and_the_run_goes_on_with_another_number(
     assert "2 processes wrote the checkpoint, and 1 go on" in remarks
 
 
-def test_two_processes_go_on_with_the_run_of_one(given, tmp_path):
-    overrides = ["algorithm={kind: cloning, minibatch: 4, learning_rate: 0.01}"]
-    alone = train(recipes.load(given, overrides), tmp_path / "alone", progress=False)
+def test_two_processes_go_on_with_the_run_of_one(alone, tmp_path):
     shutil.copytree(alone.folder, tmp_path / "run")
     for old in ("update-3", "update-4"):
         shutil.rmtree(tmp_path / "run" / "checkpoints" / old)

@@ -32,6 +32,7 @@ from loquent.core.algorithm import StepSettings
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
 from loquent.errors import BadSetting
+from loquent.files.machine import parallel
 from loquent.models.actor import Actor
 from loquent.models.choose.best_of import BestOf
 from loquent.models.choose.candidates import Candidates, FeatureScore, FeatureValues, mean_states, name_of
@@ -173,8 +174,8 @@ class Chai(OfflineLearner):
         return torch.from_numpy(2 * uniform.astype(np.float64) - 1)
 
     def after_update(self, model: Actor) -> dict[str, float]:
-        """The number of states with cached candidates."""
-        return {"candidates/states": float(len(self.candidates))}
+        """The number of states with cached candidates, in all processes."""
+        return {"candidates/states": parallel.total(len(self.candidates))}
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer, counters, and the cached candidates."""

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from loquent.files.machine.watch import Watch, connect
 
+_divided: list[bool] = []
 _watches: list[Watch] = []  # one, inside a process group that began here
 
 
@@ -94,6 +95,21 @@ def size() -> int:
 def rank() -> int:
     """The number of this process, from 0."""
     return group.get_rank() if size() > 1 else 0
+
+
+@contextmanager
+def dividing() -> Iterator[None]:
+    """Inside, all processes do the same, and divide among them what takes long."""
+    _divided.append(True)
+    try:
+        yield
+    finally:
+        _divided.pop()
+
+
+def divides() -> bool:
+    """Whether the code that runs is inside `dividing`, in several processes."""
+    return size() > 1 and bool(_divided)
 
 
 def own_rows(rows: Tensor) -> Tensor:

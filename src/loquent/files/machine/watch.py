@@ -21,6 +21,7 @@ from loquent.errors import LostProcess
 
 BEAT = 2.0  # seconds between two counts
 LOST = 20.0  # seconds without a count after which a process is lost
+SUSPECT = 10.0  # the same, after a connection has ended
 GRACE = 3.0  # seconds in which the main thread may raise the error itself
 ENDED = 1 << 40  # the count of a process that has left the group
 AGAIN = "the run goes on with `loquent resume`, from its newest checkpoint"
@@ -39,6 +40,7 @@ class Watch:
         self.store, self.rank, self.size, self.patience = store, rank, size, patience
         self.meetings = 0
         self.reason = ""  # why the group has ended
+        self._limit = LOST
         self._found, self._raised, self._stopped = (threading.Event() for _ in range(3))
         self._seen: dict[int, tuple[int, float]] = {}
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -100,13 +102,14 @@ class Watch:
             count = self.store.add(f"count/{other}", 0)
             before, since = self._seen.get(other, (-1, now))
             self._seen[other] = (count, now if count != before else since)
-            if count < ENDED and now - self._seen[other][1] > LOST:
+            if count < ENDED and now - self._seen[other][1] > self._limit:
                 return f"process {other} has ended without a word, or is frozen"
         return ""
 
     def _explain(self, error: RuntimeError) -> str:
         """Why the connection to another process has ended."""
-        self._found.wait(LOST + 3 * BEAT)
+        self._limit = SUSPECT
+        self._found.wait(SUSPECT + 3 * BEAT)
         self._raised.set()
         return self.reason or f"the processes of the run lost their connection ({error})"
 

@@ -11,6 +11,7 @@ from loquent.core.episode import Episode
 from loquent.core.rollout.loop import Game
 from loquent.data import outcomes
 from loquent.errors import BadSetting
+from loquent.files.machine import parallel
 from loquent.training.experience import shared_play
 from loquent.training.experience.source import Batches, player_of
 from loquent.training.recipes import Recipe
@@ -64,7 +65,8 @@ class Played(Batches):
         episodes = shared_play.play(
             self.task, queue, player, seed=self.settings.seed, split=self.settings.split
         )
-        return self.add_rewards(episodes)
+        with parallel.dividing():
+            return self.add_rewards(episodes)
 
     @abstractmethod
     def add_rewards(self, episodes: Sequence[Episode]) -> list[Episode]:

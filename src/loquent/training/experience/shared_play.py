@@ -53,9 +53,10 @@ def play(
     shares[parallel.rank()] = iter(played)
 
     def episode(game: Game, owner: int) -> Episode:
-        if owner == parallel.rank():
-            return next(shares[owner])  # type: ignore[no-any-return]
-        answers, names = next(shares[owner])
+        share = next(shares[owner])
+        if isinstance(share, Episode):
+            return share
+        answers, names = share
         again = Live(task, game.row, game.number, seed, split, learning, meta=game.meta)
         for answer in answers:
             again.act(answer)
