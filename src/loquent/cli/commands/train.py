@@ -54,9 +54,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         return 0, {"recipe": recipe.name, "fingerprint": recipe.fingerprint, **needs.as_json()}
     out = Path(options.out or f"runs/{recipe.name}")
     with resumable(out):
-        if options.seeds and parallel.started() > 1:
+        if options.seeds and parallel.start_count() > 1:
             raise BadSetting(
-                f"--seeds {options.seeds}: {parallel.started()} processes train one run together; start "
+                f"--seeds {options.seeds}: {parallel.start_count()} processes train one run together; start "
                 "`train` for each seed, with training.seed"
             )
         if parallel.assists():

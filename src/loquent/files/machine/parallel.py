@@ -39,7 +39,7 @@ def process_group(device: torch.device, patience: float) -> Iterator[None]:
     Raises:
         LostProcess: another process has ended, or did not come within the patience.
     """
-    if started() < 2 or group.is_initialized():
+    if start_count() < 2 or group.is_initialized():
         yield
         return
     name = backend(device)
@@ -57,14 +57,14 @@ def process_group(device: torch.device, patience: float) -> Iterator[None]:
         group.destroy_process_group()
 
 
-def started() -> int:
+def start_count() -> int:
     """The number of processes that `torchrun` has started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def assists() -> bool:
     """Whether `torchrun` has started this process beside the first one of a run."""
-    return started() > 1 and int(os.environ.get("RANK", "0")) > 0
+    return start_count() > 1 and int(os.environ.get("RANK", "0")) > 0
 
 
 def order(what: str, **details: Any) -> None:
