@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-
-from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # public, but not listed
+from typing import Any
 
 from loquent.errors import LostProcess
 
@@ -36,7 +35,7 @@ class Watch:
         patience: the longest time that a process waits for the others.
     """
 
-    def __init__(self, store: PrefixStore, rank: int, size: int, patience: timedelta) -> None:
+    def __init__(self, store: Any, rank: int, size: int, patience: timedelta) -> None:
         self.store, self.rank, self.size, self.patience = store, rank, size, patience
         self.meetings = 0
         self.reason = ""  # why the group has ended
@@ -133,10 +132,12 @@ class Watch:
             return
 
 
-def connect(patience: timedelta) -> PrefixStore:
+def connect(patience: timedelta) -> Any:
     """A connection to the store that `torchrun` and torch's environment variables name."""
+    import torch.distributed
+
+    stores: Any = torch.distributed  # some builds of torch have no stores
     address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    return PrefixStore(
-        f"loquent/{attempt}", TCPStore(address, port, timeout=patience, wait_for_workers=False)
-    )
+    store = stores.TCPStore(address, port, timeout=patience, wait_for_workers=False)
+    return stores.PrefixStore(f"loquent/{attempt}", store)
