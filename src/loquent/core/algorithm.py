@@ -245,9 +245,9 @@ class Algorithm(ABC):
     "play" is its own agent, "expert" another agent, and "data" recorded episodes.
     """
     experience: ClassVar[str]
-    """Where the experience of its updates comes from: "tokens", "turns", "live", or "module:Name" of a class.
+    """Where the experience of its updates comes from: "tokens", "turns", "taught", "live", or "module:Name".
 
-    The class derives from `loquent.training.experience.source.Experience`. Recorded episodes have a source of
+    A class of yours derives from `loquent.training.experience.source.Experience`. Recorded episodes have a source of
     their own.
     """
     least_answers: int = 1
