@@ -86,9 +86,9 @@ class TaughtTurns:
         names, values = saved_state.items(state, "names"), saved_state.items(state, "tensors")
         tensors: dict[str, Tensor] = dict(zip(names, values, strict=True))
         widths = tuple(int(width) for width in saved_state.items(state, "widths"))
-        masks = tuple(tensors[f"mask {k}"] for k in range(len(widths)))
-        if len({len(tensor) for tensor in tensors.values()}) != 1:
-            raise saved_state.wrong("names", names, "tensors with one row for each turn")
+        masks = tuple(tensors[name] for name in tensors if name.startswith("mask "))
+        if len({len(tensor) for tensor in tensors.values()}) != 1 or len(masks) != len(widths):
+            raise saved_state.wrong("names", names, "tensors with one row for each turn, one for each width")
         features = {name[9:]: x for name, x in tensors.items() if name.startswith("features ")}
         return cls(features, tensors["choice"], tensors["episode"], masks, widths, tensors.get("numbers"))
 

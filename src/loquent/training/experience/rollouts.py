@@ -59,7 +59,9 @@ class Played(Batches):
         each = self.settings.answers
         queue = [Game(row, self.games + i * each + j) for i, row in enumerate(rows) for j in range(each)]
         self.games += len(queue)
-        episodes = play(self.task, queue, self.make_player(), seed=self.settings.seed, split=self.settings.split)
+        episodes = play(
+            self.task, queue, self.make_player(), seed=self.settings.seed, split=self.settings.split
+        )
         return self.add_rewards(episodes)
 
     def make_player(self) -> Any:

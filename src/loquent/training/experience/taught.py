@@ -53,9 +53,7 @@ class TaughtEpisodes(PlayedTurns):
         return taught(super().batch(episodes), episodes, self.mixture, self.actor.actions)
 
 
-def taught(
-    batch: TurnBatch, episodes: Sequence[Episode], mixture: Mixture, actions: ActionSet
-) -> TurnBatch:
+def taught(batch: TurnBatch, episodes: Sequence[Episode], mixture: Mixture, actions: ActionSet) -> TurnBatch:
     """The turns with the actions that the teacher noted.
 
     Raises:
@@ -67,7 +65,9 @@ def taught(
         text = notes[episode][turn]
         number = actions.index(text, legal)
         if number is None or not actions.contains(legal, number):
-            what = f"the teacher {mixture.teacher.name} answers {text!r:.80} in episode {episodes[episode].row}"
+            what = (
+                f"the teacher {mixture.teacher.name} answers {text!r:.80} in episode {episodes[episode].row}"
+            )
             raise BadSetting(
                 f"{what}, which is not a legal action; choose a teacher that takes legal actions"
             )
