@@ -245,7 +245,7 @@ class Algorithm(ABC):
     "play" is its own agent, "expert" another agent, and "data" recorded episodes.
     """
     experience: ClassVar[str]
-    """Where the experience of its updates comes from: "tokens", "turns", "taught", "live", or "module:Name".
+    """Where the experience of its updates comes from: "tokens", "turns", "lessons", "live", or "module:Name".
 
     A class of yours derives from `loquent.training.experience.source.Experience`. Recorded episodes have a
     source of their own.

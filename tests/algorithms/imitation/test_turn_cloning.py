@@ -176,7 +176,7 @@ def test_every_world_with_an_expert_is_taught(world, tmp_path):
     assert logs["gradient/norm"] > 0
     turns = made.algorithm.turns
     assert len(turns) == logs["cloning/turns"]
-    kept = TaughtTurns.restored(turns.state_dict())
+    kept = TaughtTurns.restore(turns.state_dict())
     assert same(kept.state_dict(), turns.state_dict()) is None
 
 

@@ -81,7 +81,7 @@ class TaughtTurns:
         return {"names": list(tensors), "tensors": list(tensors.values()), "widths": list(self.widths)}
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> Self:
+    def restore(cls, state: Mapping[str, Any]) -> Self:
         """The turns of a `state_dict`; BadCheckpoint if its tensors do not fit together."""
         names, values = saved_state.items(state, "names"), saved_state.items(state, "tensors")
         tensors: dict[str, Tensor] = dict(zip(names, values, strict=True))

@@ -74,7 +74,7 @@ class TurnCloning(TurnAlgorithm):
     Config: ClassVar[type] = Config
     name = "turn_cloning"
     reads = ("expert",)
-    experience = "taught"
+    experience = "lessons"
     smoke = ("algorithm.width=16", "algorithm.layers=1", "algorithm.heads=2", "algorithm.minibatch=16")
 
     def __init__(self, config: Any, model: TurnNetwork, *, key: Key = START) -> None:
@@ -163,7 +163,7 @@ class TurnCloning(TurnAlgorithm):
         self.gradient.load_state_dict(state)
         self.auxiliary.load_state_dict(saved_state.part(state, "auxiliary"))
         turns = saved_state.field(state, "turns")
-        self.turns = None if turns is None else TaughtTurns.restored(saved_state.part(state, "turns"))
+        self.turns = None if turns is None else TaughtTurns.restore(saved_state.part(state, "turns"))
         self.updates = saved_state.count(state, "updates")
 
     def _learn(self, model: TurnNetwork, minibatch: TaughtTurns, means: Means) -> None:

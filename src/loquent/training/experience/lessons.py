@@ -50,10 +50,12 @@ class TaughtEpisodes(PlayedTurns):
 
     def batch(self, episodes: Sequence[Episode]) -> TurnBatch:
         """The turns of the episodes, each with the teacher's action."""
-        return taught(super().batch(episodes), episodes, self.mixture, self.actor.actions)
+        return label_turns(super().batch(episodes), episodes, self.mixture, self.actor.actions)
 
 
-def taught(batch: TurnBatch, episodes: Sequence[Episode], mixture: Mixture, actions: ActionSet) -> TurnBatch:
+def label_turns(
+    batch: TurnBatch, episodes: Sequence[Episode], mixture: Mixture, actions: ActionSet
+) -> TurnBatch:
     """The turns with the actions that the teacher noted.
 
     Raises:
