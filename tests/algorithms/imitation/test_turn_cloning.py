@@ -161,6 +161,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.sweep("towers", "labels", "reading")
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_world_with_an_expert_is_taught(world, tmp_path):
     task, algorithm = WORLDS[world]
