@@ -95,7 +95,8 @@ class Planner:
 
     def _way(self, board: Board, goal: Board) -> Plan:
         """The fewest edits from towers to others, whose boxes may be in another order."""
-        goal = min(permutations(goal), key=lambda order: sum(map(_distance, board, order)))
+        left, middle, right = min(permutations(goal), key=lambda order: sum(map(_distance, board, order)))
+        goal = (left, middle, right)
         plan: Plan = ()
         while board != goal:
             box = next(b for b in range(3) if board[b] != goal[b])
