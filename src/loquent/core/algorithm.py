@@ -245,10 +245,10 @@ class Algorithm(ABC):
     "play" is its own agent, "expert" another agent, and "data" recorded episodes.
     """
     experience: ClassVar[str]
-    """Where the experience of its updates comes from: "tokens", "turns", "live", or "module:Name" of a class.
+    """Where the experience of its updates comes from: "tokens", "turns", "lessons", "live", or "module:Name".
 
-    The class derives from `loquent.training.experience.source.Experience`. Recorded episodes have a source of
-    their own.
+    A class of yours derives from `loquent.training.experience.source.Experience`. Recorded episodes have a
+    source of their own.
     """
     least_answers: int = 1
     """The least `training.answers`; at least 2 if it compares the answers to one row."""
@@ -258,6 +258,8 @@ class Algorithm(ABC):
     """Whether its batches need the log-probabilities and values of all networks, from `score`."""
     unused: ClassVar[tuple[str, ...]] = ()
     """Sections of a recipe that have no effect on it."""
+    starts: ClassVar[bool] = False
+    """Whether `model.path` names a run whose network it starts from, if the rest of `model` is unused."""
     unused_of_model: ClassVar[tuple[str, ...]] = ()
     """Settings of the section `model:` that have no effect on it."""
     smoke: ClassVar[tuple[str, ...]] = ()
@@ -336,6 +338,7 @@ class TurnAlgorithm(BatchAlgorithm):
 
     experience = "turns"
     unused = ("model", "decoding", "evaluation")
+    starts = True
 
     @classmethod
     @abstractmethod

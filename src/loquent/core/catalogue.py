@@ -37,6 +37,7 @@ NAMES: dict[str, dict[str, str]] = {
         "decision_transformer": "loquent.algorithms.imitation.decision_transformer:DecisionTransformer",
         "chai": "loquent.algorithms.value_learning.chai:Chai",
         "ilql_utterance": "loquent.algorithms.value_learning.ilql_utterance:UtteranceILQL",
+        "turn_cloning": "loquent.algorithms.imitation.turn_cloning:TurnCloning",
         "turn_dqn": "loquent.algorithms.deep_q.turn_dqn:TurnDQN",
         "sb3/double_dqn": "loquent.algorithms.sb3.learners:DoubleDQN",
         "sb3/maskable_double_dqn": "loquent.algorithms.sb3.learners:MaskableDoubleDQN",

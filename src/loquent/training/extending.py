@@ -28,7 +28,7 @@ def extend_recipe(run: Run, overrides: Sequence[str]) -> Recipe:
     recipe = run.recipe
     for item in overrides:
         if item.partition("=")[0].strip() != SETTING:
-            has_model = "model" not in kinds.unused_sections(recipe.algorithm)
+            has_model = kinds.starts(recipe.algorithm)
             command = f"loquent train {recipe.name}"
             new = f" from it: {command} model.path={run.folder}" if has_model else f": {command}"
             raise BadSetting(

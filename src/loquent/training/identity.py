@@ -137,7 +137,7 @@ def _other_settings(saved: Any, now: Mapping[str, Any]) -> str:
     """The refusal of a state with other settings."""
     if not isinstance(saved, Mapping):
         return f"its settings are {show(saved)}; another version of Loquent wrote it: train it again"
-    has_model = "model" not in kinds.unused_sections(now["algorithm.kind"])
+    has_model = kinds.starts(now["algorithm.kind"])
     return (
         f"its settings differ: {differences(saved, now)}; a resumed run keeps its settings. To train with "
         f"other settings, start a new run in another folder{', with model.path=RUN' if has_model else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -15,6 +16,7 @@ from loquent.core.algorithm import Algorithm
 from loquent.core.episode import Episode
 from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
+from loquent.core.settings import Remark
 from loquent.core.task import Task
 from loquent.data.pools import Pool, chosen_rows
 from loquent.data.sources import share
@@ -25,6 +27,7 @@ from loquent.models.actor import Actor
 from loquent.models.export_note import format_of, read_note
 from loquent.models.format.names import Format, of_model
 from loquent.pretrained import LanguageModel, footprint, lora
+from loquent.pretrained.learning.turn_network import TurnNetwork
 from loquent.training.identity import naming_split
 from loquent.training.policies import policy_folder
 from loquent.training.recipes import Recipe
@@ -144,6 +147,8 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     algorithm = registry.resolve("algorithm", recipe.algorithm)
     actor = algorithm.make_actor(recipe.config, task, key)
     if actor is not None:
+        if recipe.model.path and not own:
+            start_network(actor, recipe.model.path, recipe.algorithm)
         return actor
     settings = recipe.model
     if task.actions is None and (recipe.decoding.legal or recipe.evaluation.legal):
@@ -173,6 +178,30 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     if settings.freeze == "encoder":
         made.freeze_encoder()
     return made
+
+
+def start_network(network: TurnNetwork, path: str, algorithm: str) -> None:
+    """Give a new network the weights of the best or newest checkpoint of a run.
+
+    Raises:
+        BadSetting: the path names no folder, or a model that the network cannot start from.
+        BadCheckpoint: the run has no checkpoint, or a file of it is damaged.
+
+    Warns:
+        Remark: parts of the network stay as they were initialised.
+    """
+    if not Path(path).is_dir():
+        command = maker(path)
+        advice = f"`{command}` makes it" if command else "name the folder of a run"
+        raise BadSetting(f"model.path = {path!r:.200} is no folder; {algorithm} starts from a run; {advice}")
+    new = network.start_from(policy_folder(path), f"model.path = {path!r:.200}")
+    if new:
+        warnings.warn(
+            f"model.path = {path!r:.200}: {algorithm} starts from the weights of this run, but for these "
+            f"parts, which are new: {', '.join(new)}",
+            Remark,
+            stacklevel=2,
+        )
 
 
 def texts(task: Task, data: Sequence[str], limit: int, key: Key) -> list[str]:

@@ -99,6 +99,19 @@ def test_an_expert_goes_on_after_other_actions():
     assert world.expert(early.state) != STOP  # four edits are left
 
 
+def test_off_the_plan_a_small_search_looks_for_less_than_the_way_back(monkeypatch):
+    planner = task()._planner
+    board = ((tower_block(0, 0), tower_block(1, 2)), (), (tower_block(0, 2),))
+    goal = ((tower_block(0, 2),), (tower_block(0, 0), tower_block(1, 1)), ())
+    way = planner._way(board, goal)
+    assert len(way) == 2  # the boxes of the goal may be in any order: one block is removed, another added
+    assert sorted(way[-1][1]) == sorted(goal)
+    monkeypatch.setattr(experts, "TOWER_WORK", 0)
+    black, blue = (f"count(filter_obj(all_items, {name})) == 1" for name in ("is_black", "is_blue"))
+    assert len(planner._find(compile_program(black), True, board, goal)) == 1
+    assert planner._find(compile_program(f"{black} and {blue}"), True, board, goal) == way
+
+
 @pytest.mark.parametrize(("horizon", "found"), [(3, None), (4, 3)])
 def test_an_expert_plans_within_the_horizon(horizon, found):
     world = task(horizon=horizon)

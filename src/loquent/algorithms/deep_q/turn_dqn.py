@@ -57,6 +57,7 @@ class TurnDQN(Playing):
     name = "turn_dqn"
     reads = ("play",)
     unused = ("model", "decoding", "evaluation")
+    starts = True
     smoke = (
         "algorithm.games=2",
         "algorithm.steps=20",

@@ -21,6 +21,7 @@ from loquent.algorithms import logged_keys
 from loquent.algorithms.presets import PRESETS
 from loquent.algorithms.shared import kl, losses
 from loquent.algorithms.shared.gae import gae
+from loquent.algorithms.shared.turn_passes import whole_episodes
 from loquent.core.agent import Agent
 from loquent.core.algorithm import StepSettings, TurnAlgorithm
 from loquent.core.episode import Episode
@@ -258,8 +259,7 @@ class TurnPPO(TurnAlgorithm):
             if self.config.shuffle == "turns":
                 yield from minibatches(rows, size, key)
             else:
-                rank = torch.from_numpy(key.generator().permutation(int(episode.max()) + 1))
-                yield from rank.to(rows.device)[episode].argsort(stable=True).split(size)
+                yield from whole_episodes(episode, size, key)
 
     def _learn(
         self, model: TurnNetwork, minibatch: ScoredTurns, means: Means, *, first: bool

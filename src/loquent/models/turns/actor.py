@@ -62,6 +62,7 @@ class Network(nn.Module):
 class FeatureNetwork(TurnNetwork):
     """A network over features of a task's observations."""
 
+    head_modules = ("policy_hidden", "value_hidden", "policy", "value", "own", "advantage")
     inputs: Inputs
     settings: NetworkSettings
     sizes: Sequence[int]

@@ -34,5 +34,6 @@ def build(name: str, task: Task, settings: NetworkSettings, key: Key, head: Head
         network = TurnActor(task, settings, key)
     else:
         network = ValueActor(task, settings, key, head)
+    network.head = head
     network.policy.to(devices.device(settings.device))
     return network

@@ -97,6 +97,10 @@ class Dense:
         logprob = self.logprob.masked_fill(~possible, 0.0)
         return -torch.where(possible, logprob.exp() * logprob, 0.0).sum(1)
 
+    def is_best(self, choice: Int[Tensor, " N"]) -> Bool[Tensor, " N"]:
+        """Whether an action of each row is its most probable one."""
+        return self.logprob.argmax(1) == choice
+
     def best(self) -> NDArray[np.int64]:
         """The most probable action of each row."""
         best: NDArray[np.int64] = self.logprob.argmax(1).cpu().numpy()
@@ -135,6 +139,11 @@ class Path:
             total = total + own + own.detach() * (path - path.detach())
             path = path + logprob
         return total
+
+    def is_best(self, choice: Int[Tensor, " N"]) -> Bool[Tensor, " N"]:
+        """Whether each number of the actions is the most probable one after the numbers before it."""
+        pairs = zip(self.parts, self.numbers.T, strict=True)
+        return torch.stack([(number < 0) | (part.argmax(1) == number) for part, number in pairs]).all(0)
 
     def _chosen(self) -> list[Tensor]:
         """Per part the log-probability of the number of the action; 0 where it has none."""

@@ -19,12 +19,13 @@ from torch import Tensor, nn
 
 from loquent.core.actions import ActionSet
 from loquent.core.episode import Episode
+from loquent.core.guards import json_files
 from loquent.core.options import from_values
 from loquent.core.seeding import Key
 from loquent.core.task import NoOptions, Observation, Row, Task
 from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
-from loquent.files.tensor_files import save_network
+from loquent.files.tensor_files import read_tensors, save_network
 from loquent.pretrained.learning.gradient_step import GradientStep
 from loquent.pretrained.learning.optimization import Means
 
@@ -56,6 +57,9 @@ class TurnNetwork:
     """The uniform numbers that one action needs."""
     dropout: ClassVar[bool] = False
     """Whether it is in training mode, with dropout, during a gradient step."""
+    head_modules: ClassVar[tuple[str, ...]] = ()
+    """The modules of `policy` behind its trunk, whose outputs are what `Head` says."""
+    head: Head = Head()
     task: Task
     actions: ActionSet
     inputs: Any
@@ -101,7 +105,46 @@ class TurnNetwork:
 
     def save(self, folder: Path) -> None:
         """Write `model.safetensors`, and `config.json` with what the network fits."""
-        save_network(self.policy, {"task": self.task.identity, **self.signature}, folder)
+        content = {"task": self.task.identity, "scores": self._scores, **self.signature}
+        save_network(self.policy, content, folder)
+
+    @property
+    def _scores(self) -> str:
+        return "policy" if self.head.critic else "values"
+
+    def start_from(self, folder: Path, place: str) -> list[str]:
+        """Take the weights of a network that `save` wrote; returns the names of the modules that stay new.
+
+        The trunk must fit. Behind it, the logits of a policy are no values of actions and the reverse, so
+        such modules stay new; so do modules that the saved network lacks.
+
+        Args:
+            place: names the folder in errors, such as "model.path = 'runs/clone'".
+
+        Raises:
+            BadSetting: the folder has no network of this task, or one with another trunk.
+            BadCheckpoint: its tensors cannot be read.
+        """
+        saved = json_files.load_object(folder / "config.json")
+        _check_start(saved, {"task": self.task.identity, **self.signature}, place)
+        try:
+            own, tensors = self.policy.state_dict(), read_tensors(folder / "model.safetensors")
+        except (FileNotFoundError, ValueError) as error:
+            raise BadCheckpoint(f"{place}: {error}; name an undamaged run") from error
+        same_head, new = saved.get("scores") == self._scores, []
+        for name, tensor in own.items():
+            is_head = name.partition(".")[0] in self.head_modules
+            if is_head and not (same_head and name in tensors):
+                new.append(name.partition(".")[0])
+                tensors[name] = tensor
+            elif name not in tensors or tensors[name].shape != tensor.shape:
+                was = f"the shape {list(tensors[name].shape)}" if name in tensors else "no such tensor"
+                raise BadSetting(
+                    f"{place}: {name} has the shape {list(tensor.shape)} here, and the saved network has "
+                    f"{was}; use the run's settings of the network (width, layers, heads, choose)"
+                )
+        self.policy.load_state_dict({name: tensors[name] for name in own})
+        return list(dict.fromkeys(new))
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors of the network."""
@@ -188,6 +231,25 @@ class TurnNetwork:
         Each has the observation that it answers. By default there are none.
         """
         return []
+
+
+def _check_start(saved: Mapping[str, Any], own: Mapping[str, Any], place: str) -> None:
+    """Raise BadSetting unless a saved network is of the same task, and reads what the own one reads."""
+    if "shape" not in saved or "inputs" not in saved:
+        raise BadSetting(
+            f"{place} has no network that chooses among actions; name a run of a learner such as "
+            "turn_cloning, turn_ppo or turn_dqn"
+        )
+    task, here = (str(content.get("task")).partition("#")[0] for content in (saved, own))
+    if task != here:
+        raise BadSetting(f"{place}: its network is of the task {task}, not of {here}; name a run of {here}")
+    for name in ("network", "encoder", "actions", "names", "commands", "queries", "inputs"):
+        if saved.get(name) != own.get(name):
+            values = "" if name == "inputs" else f" ({saved.get(name)!r:.80}, here {own.get(name)!r:.80})"
+            raise BadSetting(
+                f"{place} does not fit this recipe: its {name} differ{values}; use the run's settings of the "
+                "task and of the network, such as network, view, text, numbers and features"
+            )
 
 
 class Store:

@@ -1,14 +1,16 @@
 """The expert of blocks: a bounded search for edits after which the statement has the wanted truth value.
 
 Towers: breadth first, so the first result is a shortest one; boards that differ only in the order of the
-boxes are tried once. Scattered items: every single edit, then random sequences of edits, from which edits
-that are not needed are left out. The search asks the program only for truth values.
+boxes are tried once. Off the plan a smaller search looks for fewer edits than lead to its last board.
+Scattered items: every single edit, then random sequences of edits, from which edits that are not needed are
+left out. The search asks the program only for truth values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import permutations, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +18,14 @@ from numpy.typing import NDArray
 from loquent.core.seeding import Key
 from loquent.core.values import digest
 from loquent.tasks.blocks.boards import legality, rules
-from loquent.tasks.blocks.boards.board import SHAPES, Board
+from loquent.tasks.blocks.boards.board import SHAPES, Board, Item
 from loquent.tasks.blocks.edits.base import ADD, REMOVE, STOP, Edits
 from loquent.tasks.blocks.edits.positions import PlacedEdits
 from loquent.tasks.blocks.geometry.tables import CELL
 from loquent.tasks.blocks.programs.program import Program
 
 TOWER_WORK, SCATTER_WORK = 30_000, 6_000  # boards whose truth value is computed
+DETOUR_WORK = 200  # the same off the plan; the search ends after the depth that reaches it
 PLANS = 4096  # cached plans
 REPEATS = 0.5  # the probability that a random edit adds an item that looks like the last one
 NEARBY = 0.5  # the probability that it is made in the box of the last one
@@ -72,26 +75,48 @@ class Planner:
         before = [first, *(after for _, after in plan[:-1])]
         rest: Plan | None = plan[before.index(board) :] if board in before else None
         if not rest or len(rest) >= left:
-            rest = self.plan(program, target, board)
+            rest = self._find(program, target, board, plan[-1][1] if plan else None)
         return rest[0][0] if rest and len(rest) < left else STOP
 
     def plan(self, program: Program, target: bool, board: Board) -> Plan | None:
         """Edits after which the statement has the value `target`; None where the search finds none."""
-        return self._find(program, target, board)
+        return self._find(program, target, board, None)
 
-    def _search(self, program: Program, target: bool, board: Board) -> Plan | None:
+    def _search(self, program: Program, target: bool, board: Board, goal: Board | None) -> Plan | None:
+        """A plan; `goal` is a board on which the statement has the value, if one is known."""
         if program.has(target, board):
             return ()
         if isinstance(self.edits, PlacedEdits):
             return self._scatter(program, target, board, self.edits)
-        return self._towers(program, target, board)
+        if goal is None:
+            return self._towers(program, target, board, self.most, TOWER_WORK)
+        way = self._way(board, goal)
+        return self._towers(program, target, board, len(way) - 1, DETOUR_WORK) or way
 
-    def _towers(self, program: Program, target: bool, board: Board) -> Plan | None:
-        """Breadth first over the boards of towers."""
+    def _way(self, board: Board, goal: Board) -> Plan:
+        """The fewest edits from towers to others, whose boxes may be in another order."""
+        left, middle, right = min(permutations(goal), key=lambda order: sum(map(_distance, board, order)))
+        goal = (left, middle, right)
+        plan: Plan = ()
+        while board != goal:
+            box = next(b for b in range(3) if board[b] != goal[b])
+            own, wanted = board[box], goal[box]
+            fits = own == wanted[: len(own)]
+            i = (
+                _known(self.edits, ADD, box, wanted[len(own)].color)
+                if fits
+                else _known(self.edits, REMOVE, box)
+            )
+            board = self.apply(board, i)
+            plan = (*plan, (i, board))
+        return plan
+
+    def _towers(self, program: Program, target: bool, board: Board, most: int, work: int) -> Plan | None:
+        """Breadth first over the boards of towers; no depth begins after `work` boards."""
         seen = {_unordered(board)}
         front: list[tuple[Board, Plan]] = [(board, ())]
-        for _ in range(self.most):
-            if len(seen) >= TOWER_WORK:
+        for _ in range(most):
+            if len(seen) >= work:
                 break
             following: list[tuple[Board, Plan]] = []
             for current, plan in front:
@@ -185,6 +210,12 @@ class Planner:
             board = self.apply(board, i)
             plan = (*plan, (i, board))
         return plan
+
+
+def _distance(tower: Sequence[Item], other: Sequence[Item]) -> int:
+    """The removals and additions at the top that make a tower another one."""
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(tower, other, strict=False)))
+    return len(tower) + len(other) - 2 * shared
 
 
 def _unordered(board: Board) -> Board:

@@ -17,10 +17,13 @@ FEW = 32  # episodes of a measured update
 EVALUATED = 64  # episodes
 
 
-def of_played(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
+def of_played(recipe: Recipe, build: Callable[[Recipe], Any], *, rounds: bool = False) -> Estimate:
     """The estimate for a learner of batches of turns.
 
     The estimate itself takes seconds, and the memory of the network and of a few episodes.
+
+    Args:
+        rounds: whether an update learns from the turns of all updates so far, which it keeps.
     """
     settings = recipe.training
     few = min(FEW, settings.episodes)
@@ -30,13 +33,17 @@ def of_played(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
     batch, _ = experience.next()
     experience.learn(batch)
     share = settings.episodes / few
+    seconds = {"start": start, **_of_updates(recipe, experience.seconds, share)}
+    if rounds:  # two updates were measured, and update i learns from i times the turns of one
+        seconds["learn"] *= (settings.updates + 1) / 4
     arrays = [*batch.features.values(), *(x for x in vars(batch).values() if isinstance(x, torch.Tensor))]
+    size = int(share * (batch.nbytes if rounds else sum(array.nbytes for array in arrays)))
     return _estimate(
         recipe,
         trainer,
         trainer.actor.policy,
-        seconds={"start": start, **_of_updates(recipe, experience.seconds, share)},
-        kept={"collection": int(sum(array.nbytes for array in arrays) * share)},
+        seconds=seconds,
+        kept={"replay": size * settings.updates} if rounds else {"collection": size},
         sizes={
             "actions": int(len(batch) * share),
             "games": settings.episodes,

@@ -61,12 +61,15 @@ class Played(Batches):
         each = self.settings.answers
         queue = [Game(row, self.games + i * each + j) for i, row in enumerate(rows) for j in range(each)]
         self.games += len(queue)
-        player = player_of(self.parts)
         episodes = shared_play.play(
-            self.task, queue, player, seed=self.settings.seed, split=self.settings.split
+            self.task, queue, self.make_player(), seed=self.settings.seed, split=self.settings.split
         )
         with parallel.dividing():
             return self.add_rewards(episodes)
+
+    def make_player(self) -> Any:
+        """The agent that plays the episodes of an update."""
+        return player_of(self.parts)
 
     @abstractmethod
     def add_rewards(self, episodes: Sequence[Episode]) -> list[Episode]:

@@ -31,6 +31,7 @@ from loquent.training.recipes import Recipe
 BUILT_IN = {
     "tokens": "loquent.training.experience.tokens:PlayedTokens",
     "turns": "loquent.training.experience.turns:PlayedTurns",
+    "lessons": "loquent.training.experience.lessons:TaughtEpisodes",
     "recorded": "loquent.training.experience.recordings:RecordedEpisodes",
     "live": "loquent.training.experience.live:LiveEpisodes",
 }

@@ -106,12 +106,23 @@ def unused_of_model(model: ModelSettings) -> tuple[str, ...]:
 
 
 def _drop(sections: dict[str, Node], name: str, algorithm: str) -> None:
-    """Remove a section without effect; a remark says so, unless the section came from a profile."""
+    """Remove a section without effect; a remark says so, unless the section came from a profile.
+
+    Of `model`, an algorithm that starts from a run keeps the path.
+    """
     node = sections.pop(name, None)
-    if node is not None and node.source != PROFILE:
-        warnings.warn(
-            f"{node.place}: {name} has no effect: {algorithm} has no language model", Remark, stacklevel=4
-        )
+    if node is None:
+        return
+    named, what = [(name, node)], "has no language model"
+    if name == "model" and kinds.starts(algorithm):
+        nodes = dict(node.mapping(name))
+        sections[name] = Node({k: x for k, x in nodes.items() if k == "path"}, node.file, node.line)
+        named = [(f"model.{setting}", x) for setting, x in nodes.items() if setting != "path"]
+        what += "; of model, it reads the path of a run"
+    for setting, found in named:
+        if found.source != PROFILE:
+            text = f"{found.place}: {setting} has no effect: {algorithm} {what}"
+            warnings.warn(text, Remark, stacklevel=4)
 
 
 def _model(node: Node | None) -> ModelSettings:

@@ -65,7 +65,7 @@ def fits(setting: str, algorithm: str) -> bool:
     if section == "algorithm":
         return name in kinds.settings_of(algorithm)
     if section in kinds.unused_sections(algorithm):
-        return False
+        return setting == "model.path" and kinds.starts(algorithm)
     return section == "rewards" or name in {field.name for field in dataclasses.fields(SHARED[section])}
 
 

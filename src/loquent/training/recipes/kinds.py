@@ -77,6 +77,11 @@ def unused_of_model(algorithm: str) -> tuple[str, ...]:
         return ()
 
 
+def starts(algorithm: str) -> bool:
+    """Whether `model.path` has an effect on this algorithm, as the run that it starts from."""
+    return "model" not in unused_sections(algorithm) or algorithm_class(algorithm).starts
+
+
 def unused_sections(algorithm: str) -> tuple[str, ...]:
     """The sections of a recipe that have no effect on this algorithm; none if it is not imported."""
     try:

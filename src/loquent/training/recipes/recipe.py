@@ -50,10 +50,13 @@ class Recipe:
         """
         with registry.refuse_imports(self.alone):
             unused = kinds.unused_sections(self.algorithm)
+            starts = "model" in unused and kinds.starts(self.algorithm)
         names = ("model", "rewards", "metrics", "decoding", "evaluation", "training")
         sections = {name: plain(getattr(self, name)) for name in names if name not in unused}
         for name in building.unused_of_model(self.model) if "model" in sections else ():
             del sections["model"][name]
+        if starts and self.model.path:
+            sections["model"] = {"path": self.model.path}
         return {
             "name": self.name,
             "task": {"kind": self.task, **plain(self.options)},

@@ -36,6 +36,7 @@ class AskingActor(TurnNetwork):
 
     Settings: ClassVar[type] = NetworkSettings
     dropout: ClassVar[bool] = True
+    head_modules = ("heads",)
     inputs: Inputs
     policy: Network
 
