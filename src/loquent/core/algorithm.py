@@ -258,6 +258,8 @@ class Algorithm(ABC):
     """Sections of a recipe that have no effect on it."""
     unused_of_model: ClassVar[tuple[str, ...]] = ()
     """Settings of the section `model:` that have no effect on it."""
+    acting: ClassVar[tuple[str, ...]] = ()
+    """Its settings that only acting reads, so an evaluation of a finished run may change them."""
     smoke: ClassVar[tuple[str, ...]] = ()
     """Overrides that make it small, for the profile "smoke"."""
 
