@@ -32,7 +32,7 @@ def test_every_cell_of_the_suite_has_a_return():
         name: n for line in RECORD if whole(line) and line["seeds"] == 1 for name, n in measured(line).items()
     }
     three = next(line for line in RECORD if whole(line) and line["seeds"] == 3)
-    since = {name for name in suite.cells if VERSION == suite.version or name not in SINCE[suite.version]}
+    since = {name for name in suite.cells if suite.version == VERSION or name not in SINCE[suite.version]}
     assert [name for name in since if not (runs | measured(three)).get(name)] == []
     ordered = {name for ordering in suite.orderings for name in ordering.rising if "long" not in name}
     assert {measured(three).get(name) for name in ordered & since} == {3}

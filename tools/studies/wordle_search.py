@@ -32,8 +32,9 @@ NOTE = (
 
 def cells():
     """The cells that learn; the clone, from which others start, stands first."""
-    learning = (name for name, cell in suites.load("ilql-wordle").cells.items() if not cell.agent)
-    return [name for name in learning if not name.endswith("-greedy")]  # they act otherwise, and learn the same
+    trained = ((name, cell) for name, cell in suites.load("ilql-wordle").cells.items() if not cell.agent)
+    updates = ((name, cell.set.get("training.updates")) for name, cell in trained)
+    return [name for name, own in updates if own is None or own.value]
 
 
 def suite_of(found):

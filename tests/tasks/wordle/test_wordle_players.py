@@ -225,7 +225,10 @@ def test_the_cheap_scripts_by_hand(tmp_path):
     # pound 10, slate 8, sound 11
     assert rule(frequent, Situation()) == even("sound")
     assert [list(rule(one, now)) for one in (in_order, first, frequent)] == [["pound"], ["pound"], ["pound"]]
-    assert [rule(in_order, Situation((), ("x",) * k, 6 - k)) for k in (3, 5)] == [even("sound"), even("pound")]
+    assert [rule(in_order, Situation((), ("x",) * k, 6 - k)) for k in (3, 5)] == [
+        even("sound"),
+        even("pound"),
+    ]
     double = task_of(tmp_path, "ccccc", "laces", "races")  # a letter counts once: 3, 10, 10
     assert rule(make("wordle/frequent", double), Situation()) == even("laces")
 
