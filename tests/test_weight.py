@@ -31,8 +31,8 @@ LIMITS = {
     "report": 2_857,
     "rewards": 1_496,
     "statistics": 1_140,
-    "tasks": 12_869,
-    "tools": 4_451,
+    "tasks": 12_893,
+    "tools": 4_529,
     "training": 5_062,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
