@@ -32,8 +32,8 @@ LIMITS = {
     "rewards": 1_511,
     "statistics": 1_140,
     "tasks": 12_893,
-    "tools": 4_452,
-    "training": 5_153,
+    "tools": 4_529,
+    "training": 5_062,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

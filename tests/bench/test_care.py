@@ -66,6 +66,16 @@ def test_the_settings_that_a_search_chose_are_those_of_its_recipe(searched):
     assert (smoke["zero"].config.clip, smoke["zero"].tuning) == (0.2, None), "a record is of one profile"
 
 
+def test_the_record_of_a_cell_is_above_its_own_settings_and_of_it_alone(searched):
+    own = f"      ppo: {{set: {{algorithm.learning_rate: 0.03}}, tuning: {TUNING.replace('4', '7', 1)}}}\n"
+    searched.write_text(searched.read_text().replace("    search:\n", f"    search:\n{own}", 1))
+    recipe = {job.name: job.recipe for job in plan(searched).jobs}
+    assert (recipe["ppo"].config.learning_rate, recipe["ppo"].config.clip) == (0.03, 0.3)
+    assert (recipe["ppo"].tuning.trials, recipe["zero"].tuning.trials) == (7, 4)
+    assert recipe["zero"].config.learning_rate == 0.02
+    assert re.search(r"\| +searched \| +7 \|", row_of(pages.markdown(shown(searched)), "ppo"))
+
+
 def test_the_page_says_for_each_method_how_its_settings_were_found(searched):
     found = shown(searched)
     for text in (pages.markdown(found), pages.html(found)):

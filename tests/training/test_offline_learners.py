@@ -1,6 +1,7 @@
 """Every learner that reads recorded episodes learns from those of every task: nothing in it knows a task."""
 
 import math
+from dataclasses import fields
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch
 from loquent.agents.baselines import Random
 from loquent.core import episode, registry
 from loquent.core.rollout.loop import games, play
+from loquent.errors import BadSetting
 from loquent.training import recipes
 from loquent.training.run import load_run
 from loquent.training.train import train
@@ -42,6 +44,30 @@ def test_there_are_learners_and_tasks():
     assert {"ilql_utterance", "decision_transformer", "chai"} <= set(LEARNERS)
     assert "ppo" not in LEARNERS
     assert {"wordle", "generation"} <= set(TASKS)
+
+
+def test_settings_of_acting_are_settings_of_their_learner():
+    for name, kind in KINDS.items():
+        assert set(kind.acting) <= {field.name for field in fields(kind.Config)}, name
+    assert "adv_beta" in KINDS["ilql"].acting
+    assert not KINDS["ppo"].acting
+
+
+def test_an_evaluation_changes_how_values_act_and_nothing_else(recorded, tmp_path):
+    given = ["task={kind: wordle}", "algorithm={kind: ilql, initial_value: 0.0}", *SMALL]
+    run = train(
+        recipes.load("wordle_clone", [*given, f"training.data={recorded / 'wordle'}"]),
+        tmp_path / "run",
+        progress=False,
+    )
+    found = [
+        [one.answers()[0].text for one in run.evaluate(episodes=6, overrides=(text,)).episodes]
+        for text in ("algorithm.adv_beta=16", "algorithm.adv_beta=0", "algorithm.adv_beta=10000")
+    ]
+    assert found[0] == [one.answers()[0].text for one in run.evaluate(episodes=6).episodes]
+    assert found[1] != found[2]
+    with pytest.raises(BadSetting, match=r"'algorithm.tau=0.9' cannot change .*, and algorithm.adv_beta, "):
+        run.evaluate(overrides=("algorithm.tau=0.9",))
 
 
 @pytest.mark.sweep(10)

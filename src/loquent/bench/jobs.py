@@ -204,7 +204,7 @@ class _Planner:
             starts = (key for key in needs.values() if key in written)
             keys = (*starts, *(job.key for job in data.values()), *(rank.key for rank in ranks))
             needed = tuple(dict.fromkeys(key for key in keys if key in self.jobs))
-            tuned = _with_tuning(recipe, self.suite.search(self.profile, entry.recipe))
+            tuned = _with_tuning(recipe, self.suite.search(self.profile, name))
             self.jobs[key] = Job(name, tuned.training.seed, key, folder, tuned, entry.agent, needed, ranks)
         return key
 

@@ -112,7 +112,7 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
 
 def _care(suite: Suite, profile: str, plan: Plan, name: str, keys: Mapping[int, str]) -> Care:
     """How the settings of a cell were found."""
-    record = suite.search(profile, suite.cells[name].recipe)
+    record = suite.search(profile, name)
     own = (job for job in plan.jobs if isinstance(job, Job) and job.key in keys.values())
     best = record.set if record else EMPTY
     return next((care(job.recipe, bool(job.agent), best) for job in own), Care())

@@ -146,13 +146,13 @@ def _check_names(suite: Suite, nodes: Mapping[str, Node]) -> None:
 
 def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str, Node]) -> None:
     recipes, place = {entry.recipe for entry in suite.entries.values()}, _place(nodes, "profiles", name)
-    for section, keys, known in (
-        ("set", profile.set, recipes | {ANY}),
-        ("search", profile.search, recipes),
+    for section, keys, kind, known in (
+        ("set", profile.set, "recipe", recipes | {ANY}),
+        ("search", profile.search, "recipe, stage or cell", recipes | suite.entries.keys()),
     ):
         for key in keys:
             if key not in known:
-                raise BadSetting(f"{place}: {section}: {UnknownName('recipe of this suite', key, known)}")
+                raise BadSetting(f"{place}: {section}: {UnknownName(f'{kind} of this suite', key, known)}")
     for pattern, seeds in profile.fewer.items():
         if not any(fnmatchcase(cell, pattern) for cell in suite.cells):
             raise BadSetting(f"{place}: fewer: {UnknownName('cell', pattern, suite.cells)}")

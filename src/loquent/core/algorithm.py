@@ -262,6 +262,8 @@ class Algorithm(ABC):
     """Whether `model.path` names a run whose network it starts from, if the rest of `model` is unused."""
     unused_of_model: ClassVar[tuple[str, ...]] = ()
     """Settings of the section `model:` that have no effect on it."""
+    acting: ClassVar[tuple[str, ...]] = ()
+    """Its settings that only acting reads, so an evaluation of a finished run may change them."""
     smoke: ClassVar[tuple[str, ...]] = ()
     """Overrides that make it small, for the profile "smoke"."""
 

@@ -193,7 +193,8 @@ class Run:
         """Evaluate the best or newest policy on held-out rows, with the recipe's rewards and metrics.
 
         Args:
-            overrides: `key.path=value` for the sections `evaluation`, `metrics`, `rewards` and `task`.
+            overrides: `key.path=value` for the sections `evaluation`, `metrics`, `rewards` and `task`, and
+                for settings of the algorithm that only acting reads.
 
         Raises:
             BadSetting: an override is of another section, or its value is refused.
@@ -244,17 +245,21 @@ class Run:
 
 
 def for_evaluation(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
-    """The recipe with overrides of the sections that an evaluation may change.
+    """The recipe with overrides of the sections that an evaluation may change, and of settings of acting.
 
     Raises:
-        BadSetting: an override is of another section, or its value is refused.
+        BadSetting: an override is of another section or setting, or its value is refused.
     """
     check_list(overrides)
     for text in overrides:
-        if text.partition("=")[0].strip().partition(".")[0] not in EVALUATED:
+        path, acting = text.partition("=")[0].strip(), list[str]()
+        section = path.partition(".")[0]
+        if section == "algorithm":
+            acting = [f"algorithm.{name}" for name in registry.resolve(section, recipe.algorithm).acting]
+        if section not in EVALUATED and path not in acting:
             raise BadSetting(
                 f"the override {text!r:.100} cannot change when a run is evaluated; settings of "
-                f"{', '.join(EVALUATED)} can"
+                f"{', '.join(EVALUATED)} can{', and ' * bool(acting)}{', '.join(acting)}"
             )
     return recipe.replace(*overrides)
 

@@ -45,6 +45,11 @@ def test_repeating_and_contradicting_win_at_once_or_never():
         assert value(make(name, small(12))).solved == pytest.approx([1 / 12, 0, 0, 0, 0, 0])
 
 
+@pytest.mark.parametrize("size", [8, 30])
+def test_without_reading_marks_no_player_returns_more(size):
+    assert value(make("wordle/in_order", small(size))).mean == pytest.approx(-6 + 21 / size)
+
+
 def test_two_words_by_hand(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("crane\nslate\n")
@@ -87,6 +92,7 @@ PLAYERS = [
     "wordle/half",
     {"kind": "wordle/repeat", "first": 1, "start": "wordle/start_word"},
     {"kind": "wordle/mixture", "prob_first": 0.25, "second": "wordle/wrong"},
+    {"kind": "wordle/mixture", "first": "wordle/frequent", "second": "wordle/first"},
     {"kind": "wordle/mixture", "prob_first": 0.75, "second": "wordle/repeat"},
 ]
 

@@ -19,6 +19,7 @@ from loquent.tasks.wordle.players import situation_of
 from loquent.tasks.wordle.rules import Situation
 from loquent.tasks.wordle.task import Wordle, WordleOptions
 
+CERTAIN = ("wordle/in_order", "wordle/first", "wordle/frequent")
 PLAYERS = [name for name in registry.names("agent") if name.startswith("wordle/") and name != "wordle/person"]
 
 
@@ -69,7 +70,7 @@ def test_the_players_of_the_paper_are_there():
         "half",
         "random",
     )
-    names += ("perfect",)  # our own
+    names += ("perfect", "in_order", "first", "frequent")  # our own
     assert sorted(PLAYERS) == sorted(f"wordle/{name}" for name in names)
 
 
@@ -84,7 +85,7 @@ def test_players_are_registered_agents_and_keyed_by_the_question(name):
     assert [one.answer([question])[0] for question in questions] == together
     assert {answer.text for answer in together} <= set(task.words)
     assert len({answer.text for answer in together}) > (
-        0 if name in ("wordle/optimal", "wordle/start_word", "wordle/perfect") else 1
+        0 if name in (*CERTAIN, "wordle/optimal", "wordle/start_word", "wordle/perfect") else 1
     )
     with pytest.raises(LoquentError, match=f"{name} plays wordle, not guess-v1"):
         make(name, Guess())
@@ -213,6 +214,23 @@ def test_mixture_by_hand(tmp_path):
         {"first": Record(kind="wordle/mixture", first="wordle/wrong", second="wordle/wrong")},
     )
     assert rule(deep, now)["crane"] == pytest.approx(1 / 2 * 1 / 2 + 1 / 2 * 1 / 4)
+
+
+def test_the_cheap_scripts_by_hand(tmp_path):
+    task = task_of(tmp_path, "crane", "pound", "slate", "sound")
+    in_order, first, frequent = (make(name, task) for name in CERTAIN)
+    now = board("sound", "crane")  # bbbgb: pound and sound
+    assert [list(rule(one, Situation())) for one in (in_order, first)] == [["crane"], ["crane"]]
+    # letters by words that have them: a 2, c 1, d 2, e 2, l 1, n 3, o 2, p 1, r 1, s 2, t 1, u 2; so crane 9,
+    # pound 10, slate 8, sound 11
+    assert rule(frequent, Situation()) == even("sound")
+    assert [list(rule(one, now)) for one in (in_order, first, frequent)] == [["pound"], ["pound"], ["pound"]]
+    assert [rule(in_order, Situation((), ("x",) * k, 6 - k)) for k in (3, 5)] == [
+        even("sound"),
+        even("pound"),
+    ]
+    double = task_of(tmp_path, "ccccc", "laces", "races")  # a letter counts once: 3, 10, 10
+    assert rule(make("wordle/frequent", double), Situation()) == even("laces")
 
 
 # Monte Carlo

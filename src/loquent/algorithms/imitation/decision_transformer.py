@@ -47,6 +47,7 @@ class DecisionTransformer(Cloning):
 
     Config: ClassVar[type] = Config
     name = "decision_transformer"
+    acting = ("wanted_return",)
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         with borrow_generators(key.child("conditioning")):

@@ -79,6 +79,7 @@ class Chai(OfflineLearner):
 
     Config: ClassVar[type] = Config
     name = "chai"
+    acting = ("best_of",)
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)

@@ -79,6 +79,7 @@ class UtteranceILQL(OfflineLearner):
 
     Config: ClassVar[type] = Config
     name = "ilql_utterance"
+    acting = ("best_of", "rerank_logprob")
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:
         super().__init__(config, model, key=key)

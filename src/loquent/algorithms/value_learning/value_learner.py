@@ -116,6 +116,10 @@ class LossInputs:
 class ValueLearner(OfflineLearner):
     """Learns values per token of an `Actor`, which it attaches as `values`, and optionally its policy."""
 
+    acting = (
+        *("adv_beta", "adv_clip", "adv_mode", "adv_logits", "adv_filters"),
+        *("best_of", "rerank_advantage", "rerank_logprob"),
+    )
     needs_policy = False  # whether targets need the hidden states of the policy
 
     def __init__(self, config: Any, model: Actor, *, key: Key = START) -> None:

@@ -69,7 +69,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """The record of the search for a recipe's settings: those of the best trial, and what the search cost."""
+    """The record of the search for the settings of a recipe or an entry, and what the search cost."""
 
     set: Mapping[str, Node] = setting(why="the settings of the best trial, by key.path")
     tuning: Tuning = setting(why="what `loquent search` writes into the section `tuning` of best.yaml")
@@ -93,8 +93,8 @@ class Profile:
     )
     search: Mapping[str, Search] = setting(
         EMPTY,
-        "by recipe: the record of the search for its settings, which replace those of `set`; settings of a "
-        "recipe without a record are called set by hand",
+        "by recipe: the record of the search for its settings, which replace those of `set`; or by stage or "
+        "cell, whose own settings they replace too; settings without a record are called set by hand",
     )
 
     def __post_init__(self) -> None:
@@ -208,13 +208,15 @@ class Suite(Document):
         """The settings of a stage or cell under a profile; specific settings replace general ones."""
         entry = self.entries[name]
         sizes = self.profiles[profile].set if profile in self.profiles else EMPTY
+        found = self._searches(profile)
         return {
             **(self.set if name in self.cells else {}),
             **inside(sizes, ANY),
             **inside(sizes, entry.recipe),
-            **(record.set if (record := self.search(profile, entry.recipe)) else {}),
+            **(found[entry.recipe].set if entry.recipe in found else {}),
             **entry.set,
             **inside(entry.at, profile),
+            **(found[name].set if name in found else {}),
         }
 
     @property
@@ -228,9 +230,13 @@ class Suite(Document):
         fewer = (own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern))
         return seeds or min(fewer, default=size.seeds)
 
-    def search(self, profile: str, recipe: str) -> Search | None:
-        """The record of the search for a recipe's settings under a profile; None if nothing was searched."""
-        return self.profiles[profile].search.get(recipe) if profile in self.profiles else None
+    def search(self, profile: str, name: str) -> Search | None:
+        """The record of the search for the settings of a stage or cell, its own or that of its recipe."""
+        found = self._searches(profile)
+        return found.get(name, found.get(self.entries[name].recipe))
+
+    def _searches(self, profile: str) -> Mapping[str, Search]:
+        return self.profiles[profile].search if profile in self.profiles else EMPTY
 
     def profile(self, name: str | None) -> tuple[str, Profile]:
         """A profile and its name; the first profile by default.

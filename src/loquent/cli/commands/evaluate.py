@@ -25,8 +25,8 @@ class Options(Seeded, Importing):
     who: str = argument("WHO", "a run's folder, a model's folder, or an agent's name")
     overrides: tuple[str, ...] = argument(
         SETTINGS,
-        "of a run: settings of evaluation, metrics, rewards or task that replace its own; with --task: "
-        "options as after --option",
+        "of a run: settings of evaluation, metrics, rewards, task or acting that replace its own; with "
+        "--task: options as after --option",
         (),
         settings=True,
     )
