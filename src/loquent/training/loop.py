@@ -80,7 +80,7 @@ class TrainingLoop:
         trainer = self.trainer
         self._remark(self._idle)
         bar = tqdm(
-            total=self.settings.updates,
+            total=self.settings.last_update,
             initial=trainer.updates,
             desc=line(self.recipe.name),
             unit="update",
@@ -93,7 +93,8 @@ class TrainingLoop:
             if self.settings.evaluates_first and not trainer.updates:
                 shown |= self._shown(self._evaluate_first(sinks))
             while parallel.from_first(
-                trainer.updates < self.settings.updates and not trainer.stopping.stopped
+                not self.settings.is_over(trainer.updates, trainer.experience.games)
+                and not trainer.stopping.stopped
             ):
                 logs = self._update(sinks)
                 bar.update()
