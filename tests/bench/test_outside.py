@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from loquent.bench import jobs, outside, results, runner
 from loquent.bench import suite as suites
@@ -22,7 +23,9 @@ HOLDS = ("builtin", "auto")
 def planned(name, profile="paper", *overrides):
     whole = suites.load(name)
     by_entry = jobs.by_entry(overrides, [*whole.entries], [*whole.data])
-    return jobs.plan(whole, Path("out"), profile, 1, by_entry, whole.shown(profile)), whole.profiles[profile]
+    return jobs.plan(whole, Path("out"), profile, 1, by_entry, whole.selection(profile)), whole.profiles[
+        profile
+    ]
 
 
 @pytest.fixture
@@ -75,11 +78,12 @@ def test_a_need_is_met_by_its_files_packed_or_not_by_a_cache_or_by_another_place
         (Path("words") / file).touch()
     Path("hub/models--some--model").mkdir(parents=True)
     assert outside.missing(plan, profile) == []
-    finished = plan.jobs[-1].folder
-    finished.mkdir(parents=True)
-    (finished / "bench.json").touch()
-    alone = replace(plan, jobs=plan.jobs[-1:])
-    assert outside.missing(alone, replace(profile, needs={"other": files})) == []
+    job, profile = plan.jobs[-1], replace(profile, needs={"words": replace(files, files=("c.json",))})
+    alone = replace(plan, jobs=(job,))
+    assert len(outside.missing(alone, profile)) == 1
+    job.folder.mkdir(parents=True)
+    (job.folder / "bench.json").touch()
+    assert outside.missing(alone, profile) == [], "a finished run reads nothing"
 
 
 def test_a_given_set_without_episodes_is_named(offline):
@@ -98,59 +102,15 @@ def test_numbers_of_the_first_updates_are_no_results():
     assert results.collect(whole, "paper", 1, planned("nlpgym")[0], {}).share == 1
 
 
-ILQL = {"config.gamma": 0.99, "config.double_q": True, "config.backbones": "separate",
-    "config.schedule": "constant", "config.target_rate": 0.005, "config.max_grad_norm": None,
-    "training.final_episodes": 1024}  # fmt: skip
-NUMBERS = [  # suite, run, and the numbers of the paper or of its released code
-    ("imrc", "hard-vocabulary-5-dqn-0", {"config.learning_rate": 2.5e-4, "config.max_grad_norm": 5.0,
-        "config.gamma": 0.9, "config.minibatch": 64, "config.learn_every": 5, "config.replay": 500_000,
-        "config.target_every": 1000, "config.vary_steps": True, "config.n_step": 3, "config.games": 20,
-        "config.draws": "prioritized", "training.most_episodes": 1_000_000, "training.final_episodes": 10570,
-        "config.network_settings.vectors": "data/vectors/crawl-300d-2M.vec", "options.match": "substring",
-        "config.network_settings.queries": "rows", "config.network_settings.width": 96,
-        "config.network_settings.hidden": 150, "config.network_settings.word_size": 300}),
-    ("imrc", "easy-question-1-a2c-0", {"config.learning_rate": 2.5e-4, "config.max_grad_norm": 5.0,
-        "config.gamma": 0.9, "config.value_coefficient": 0.5, "config.entropy_coefficient": 0.01,
-        "training.episodes": 20, "training.updates": 50_000, "training.most_episodes": 1_000_000}),
-    ("lilgym", "tower-scratch-cbert-0", {"config.learning_rate": 3e-4, "config.epochs": 10,
-        "config.minibatch": 64, "config.clip": 0.2, "config.value_clip": 0.2, "config.gamma": 0.99,
-        "config.lam": 0.95, "config.max_grad_norm": 0.5, "config.value_coefficient": 0.5,
-        "config.schedule": "linear", "training.updates": 1953, "training.final_episodes": 163,
-        "config.total_steps": 1953 * 10 * 2048 // 64, "config.weight_decay": 0.0}),
-    ("lilgym", "scatter-flip-it-vilt-sf-0", {"config.learning_rate": 3e-5, "config.weight_decay": 0.01,
-        "config.schedule": "cosine", "config.warmup": 0.01, "config.stop_forcing": True,
-        "training.final_episodes": 313, "config.critic": "network"}),
-    ("nlpgym", "labels-dqn-0", {"config.learning_rate": 1e-3, "config.network": (200, 200),
-        "config.gamma": 0.99, "config.minibatch": 32, "config.steps": 10_000,
-        "training.updates": 100, "options.max_steps": 10, "training.final_episodes": 3019}),
-    ("nlpgym", "choices-ppo-0", {"config.learning_rate": 1e-4, "config.network": (64, 64), "config.clip": 0.2,
-        "config.minibatch": 64, "config.entropy_coefficient": 0.0, "training.final_split": "validation"}),
-    ("ilql-wordle", "ilql-0", {**ILQL, "config.learning_rate": 1e-5, "config.minibatch": 1024,
-        "config.tau": 0.7, "config.cql_weight": 1e-4, "config.adv_beta": 16.0, "config.adv_clip": 0.0,
-        "model.layers": 12, "model.path": "", "model.width": 768, "evaluation.method": "greedy"}),
-    ("ilql-wordle", "clone-0", {"config.learning_rate": 1e-4, "config.weight_decay": 0.01,
-        "config.minibatch": 64, "decoding.max_new_tokens": 6}),
-    ("ilql-dialogue", "ilql-yes_no-0", {**ILQL, "config.learning_rate": 1e-5, "config.minibatch": 64,
-        "config.tau": 0.8, "config.cql_weight": 1.0, "config.adv_beta": 16.0, "rewards.yes_no": -2.0,
-        "options.percentile": 0.5, "decoding.max_new_tokens": 40, "model.path": "gpt2"}),
-    ("ilql-dialogue", "clone-0.2-0", {"config.minibatch": 256, "training.data_top": 0.2}),
-    ("ilql-comments", "ilql-upvotes-0", {**ILQL, "config.learning_rate": 1e-4, "config.minibatch": 64,
-        "config.tau": 0.6, "config.cql_weight": 0.25, "config.adv_beta": 8.0, "rewards.upvotes": 5.0,
-        "config.initial_value": None, "decoding.max_new_tokens": 256}),
-]  # fmt: skip
+NUMBERS = yaml.safe_load(Path(__file__).with_name("paper_numbers.yaml").read_text())
 
 
-@pytest.mark.parametrize(("name", "run", "numbers"), NUMBERS, ids=[run for _, run, _ in NUMBERS])
-def test_a_paper_s_profile_has_the_paper_s_numbers(name, run, numbers):
-    [recipe] = [job.recipe for job in planned(name)[0].jobs if job.folder.name == run]
-
-    def read(path):
-        value = recipe
-        for part in path.split("."):
-            value = value[part] if isinstance(value, Record) else getattr(value, part)
-        return value
-
-    assert {path: read(path) for path in numbers} == numbers
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_paper_s_profile_has_the_paper_s_numbers(name):
+    for run, numbers in NUMBERS[name].items():
+        [job] = [job for job in planned(name)[0].jobs if job.folder.name == run]
+        found = outside.settings(job)
+        assert {path: found.get(path) for path in numbers} == numbers, run
 
 
 @pytest.mark.parametrize("name", ["ilql-wordle", "ilql-dialogue", "ilql-comments"])
@@ -171,7 +131,10 @@ def test_a_profile_changes_cells_and_leaves_some_out(suite):
     )
     suite.write_text(suite.read_text().replace("  cpu:\n", size, 1))
     whole = suites.load(suite)
-    assert (whole.shown("cpu"), whole.shown("cpu", ["expert"])) == (["zero", "ppo", "same"], ["expert"])
+    assert (whole.selection("cpu"), whole.selection("cpu", ["expert"])) == (
+        ["zero", "ppo", "same"],
+        ["expert"],
+    )
     made = {job.name: job for job in jobs.plan(whole, Path("out"), "cpu", 1, {}).jobs}
     assert [made[name].recipe.config.gamma for name in ("ppo", "same")] == [0.5, 0.9]
     assert made["zero"].key in made["same"].needs

@@ -26,7 +26,7 @@ def cost(name, profile, overrides=()):
     """The cost of a profile: runs, updates, hours one after the other, the largest peak, what is unknown."""
     whole, begun = suites.load(name), time.perf_counter()
     by_entry = jobs.by_entry(overrides, [*whole.entries], [*whole.data])
-    plan = jobs.plan(whole, Path(OUT), profile, None, by_entry, whole.shown(profile))
+    plan = jobs.plan(whole, Path(OUT), profile, None, by_entry, whole.selection(profile))
     trained = [job for job in plan.jobs if isinstance(job, Job) and not job.agent]
     runs = Counter(whole.entries[job.name].recipe for job in trained)
     cells = {whole.entries[job.name].recipe: job.name for job in reversed(trained) if job.name in whole.cells}

@@ -65,7 +65,7 @@ def costs(
     loaded = suites.load(suite, allow_imports=allow_imports)
     name, size = loaded.profile(profile)
     by_entry = jobs.by_entry(overrides, [*loaded.entries], [*loaded.data])
-    plan = jobs.plan(loaded, Path(out), name, seeds, by_entry, loaded.shown(name, only))
+    plan = jobs.plan(loaded, Path(out), name, seeds, by_entry, loaded.selection(name, only))
     made = {str(job.folder): job.recipe for job in plan.jobs if isinstance(job, Job)}
     runs: dict[str, list[Job]] = {}
     for job in plan.jobs:

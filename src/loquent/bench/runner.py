@@ -68,7 +68,7 @@ def bench(
     results.check(loaded)
     leaderboard.read(Path(out) / leaderboard.FILE, loaded)
     name, size = loaded.profile(profile)
-    chosen = loaded.shown(name, only)
+    chosen = loaded.selection(name, only)
     shown = suites.only(loaded, chosen) if chosen else loaded
     count = seeds or size.seeds
     workers = crew.cores(size.processes if processes is None else processes)

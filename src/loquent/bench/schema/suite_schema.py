@@ -252,7 +252,7 @@ class Suite(Document):
         fewer = (own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern))
         return seeds or min(fewer, default=size.seeds)
 
-    def shown(self, profile: str, only: Sequence[str] = ()) -> list[str]:
+    def selection(self, profile: str, only: Sequence[str] = ()) -> list[str]:
         """The cells to make: those named, or those of the profile; empty if these are all of the suite."""
         without = self.profile(profile)[1].without
         left = [name for name in self.cells if not any(fnmatchcase(name, pattern) for pattern in without)]
