@@ -153,14 +153,14 @@ def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str
         for key in keys:
             if key not in known:
                 raise BadSetting(f"{place}: {section}: {UnknownName('recipe of this suite', key, known)}")
-    for section, patterns, known in (
+    for section, patterns, entries in (
         ("fewer", profile.fewer, suite.cells),
         ("without", profile.without, suite.cells),
         ("cells", profile.cells, suite.entries),
     ):
         for pattern in patterns:
-            if not any(fnmatchcase(cell, pattern) for cell in known):
-                raise BadSetting(f"{place}: {section}: {UnknownName('cell', pattern, known)}")
+            if not any(fnmatchcase(cell, pattern) for cell in entries):
+                raise BadSetting(f"{place}: {section}: {UnknownName('cell', pattern, entries)}")
     for pattern, node in profile.cells.items():
         for reference in references(node.mapping(pattern)):
             if reference not in suite.entries:
