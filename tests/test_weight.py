@@ -16,24 +16,24 @@ SHARE_OF_TESTS = 0.975  # lines of tests for each line of the package and the co
 SLACK = 10  # lines that a small mend may add
 LIMITS = {
     "adapters": 1_181,
-    "agents": 1_080,
-    "algorithms": 5_397,
-    "bench": 6_925,
+    "agents": 1_060,
+    "algorithms": 5_182,
+    "bench": 7_065,
     "cli": 3_592,
     "core": 4_036,
     "corpora": 1_552,
     "data": 4_941,
     "door": 344,
-    "files": 1_725,
+    "files": 1_574,
     "metrics": 5_470,
     "models": 7_201,
     "pretrained": 3_385,
     "report": 2_857,
     "rewards": 1_511,
     "statistics": 1_140,
-    "tasks": 12_893,
-    "tools": 4_529,
-    "training": 5_062,
+    "tasks": 12_869,
+    "tools": 4_494,
+    "training": 5_086,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -32,12 +32,17 @@ def make(job: SetJob, progress: bool = False) -> dict[str, Any]:
         BadCheckpoint: the folder holds another collection.
         LoquentError: the episodes cannot be collected.
     """
-    task = by_name.task(job.task, _task_options(job))
+    task = task_of(job)
     if not job.data.path:
         collection.collect(plan(job, task), task, job.folder, progress=progress)
     content = {"key": job.figures_key, **figures(job, task)}
     atomic.write_json(job.folder / FIGURES, manifest.add_seal(content))
     return content
+
+
+def task_of(job: SetJob) -> Task:
+    """The task on which a set is played."""
+    return by_name.task(job.task, _task_options(job))
 
 
 def find_figures(job: SetJob) -> dict[str, Any] | None:

@@ -109,7 +109,12 @@ def as_json(results: Results) -> dict[str, Any]:
     return {
         **results.origin,
         **{"suite": suite.name, "version": suite.version, "title": suite.title, "profile": results.profile},
-        **{"about": results.about, "loquent": __version__, "seeds": results.seeds},
+        **{
+            "about": results.about,
+            "loquent": __version__,
+            "seeds": results.seeds,
+            "update_share": results.share,
+        },
         **{"machine": dict(results.machine), "seconds": results.seconds},
         "columns": {name: _picked(column, "metric", "better") for name, column in suite.columns.items()},
         "tables": [_table(results, table) for table in tables(results)],

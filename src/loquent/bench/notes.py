@@ -58,7 +58,7 @@ def number_caution(results: Results) -> str:
             "Uncorrected verdicts are about one comparison alone."
         )
         if results.suite.whole:
-            texts.append("The claims of the suite that --only leaves out are counted.")
+            texts.append("The claims of the suite that --only or the profile leaves out are counted.")
     if any(verdict.over == SEEDS for verdict in results.verdicts):
         texts.append(
             'Verdicts "on these rows" rest on seeds alone, as the column has no values by row, or a cell '

@@ -53,16 +53,18 @@ class Results:
     """Where early stopping ended runs, by the run's folder."""
 
     starts: Starts = Starts()
+    share: float = 1.0
+    """The least share of their updates that runs made; below 1, the numbers are no results."""
 
     @property
     def across(self) -> Across | None:
         """The methods over the suite's tasks; None if it has one task."""
-        return across(self.suite, self.rows)
+        return across(self.suite, self.rows) if self.share == 1 else None
 
     @property
     def claim_tallies(self) -> tuple[tallies.Tallied, ...]:
         """The claims over tasks with their counts."""
-        return tallies.tally(self.suite, self.rows)
+        return tallies.tally(self.suite, self.rows) if self.share == 1 else ()
 
     @property
     def family_sizes(self) -> dict[str, int]:
@@ -88,18 +90,21 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         name: replace(row(suite, name, keys, outcomes, folders), care=_care(suite, profile, plan, name, keys))
         for name, keys in plan.cells.items()
     }
+    trained = [job for job in plan.jobs if isinstance(job, Job) and not job.agent]
+    share = min((job.recipe.training.update_share for job in trained), default=1.0)
     failures = {folders[key]: outcome.failure for key, outcome in outcomes.items() if outcome.failure}
     return Results(
         suite,
         profile,
         seeds,
         rows,
-        verdicts.judge(suite, rows),
+        verdicts.judge(suite, rows) if share == 1 else (),
         failures,
-        _notes(suite, outcomes, len(plan.jobs)),
+        (*_of_share(share), *_notes(suite, outcomes, len(plan.jobs))),
         round(sum(outcome.seconds for outcome in outcomes.values()), 1),
         curves=drawn,
         starts=plan.starts,
+        share=share,
         ends={
             drawing.title: _ends(drawing, drawn[drawing.title], plan, outcomes) for drawing in suite.figures
         },
@@ -107,6 +112,16 @@ def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mappin
         sets={
             name: figures for name in suite.data if (figures := _figures(plan, outcomes, name)) is not None
         },
+    )
+
+
+def _of_share(share: float) -> tuple[str, ...]:
+    if share == 1:
+        return ()
+    part = f"{100 * share:.3g} %"
+    return (
+        f"these numbers are no results: runs made the first {part} of their updates alone "
+        f"(training.update_share = {share:g}), so no claim is judged",
     )
 
 

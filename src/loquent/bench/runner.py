@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from loquent.bench import crew, exports, jobs, pages, results
+from loquent.bench import crew, exports, jobs, outside, pages, results
 from loquent.bench import suite as suites
 from loquent.bench.evidence import leaderboard
 from loquent.bench.evidence.outcome import Outcome
@@ -51,7 +51,7 @@ def bench(
         seeds: the number of runs of every cell; the profile's numbers by default.
         overrides: `key.path=value` for all stages and cells, or `NAME:key.path=value` for one of them; `NAME`
             may contain *.
-        only: the names of the cells to make, with the jobs that they need; all cells by default.
+        only: the names of the cells to make, with the jobs that they need; those of the profile by default.
         processes: the number of runs made at once; the profile's number by default, 0 for as many as
             cores and memory allow (`crew.cores`).
         say: called with each line of progress.
@@ -59,15 +59,17 @@ def bench(
             `loquent.files.trust` decides.
 
     Raises:
-        UnknownName, BadSetting: the suite or a setting is wrong.
+        UnknownName, BadSetting: the suite or a setting is wrong, or what the profile needs from outside is
+            not here.
         BadCheckpoint: `out` holds a run of other settings; the error names its folder.
         BadSetting: the leaderboard in `out` is no valid one.
     """
     loaded = suite if isinstance(suite, Suite) else suites.load(suite, allow_imports=allow_imports)
     results.check(loaded)
-    shown = suites.only(loaded, only) if only else loaded
     leaderboard.read(Path(out) / leaderboard.FILE, loaded)
     name, size = loaded.profile(profile)
+    chosen = loaded.selection(name, only)
+    shown = suites.only(loaded, chosen) if chosen else loaded
     count = seeds or size.seeds
     workers = crew.cores(size.processes if processes is None else processes)
     start = time.perf_counter()
@@ -93,7 +95,7 @@ def bench(
         profile=name,
         seeds=seeds,
         overrides=overrides,
-        only=only,
+        only=chosen,
         processes=workers,
         say=say,
         after_run=write_results,
@@ -147,6 +149,7 @@ def runs(
         raise BadCheckpoint(
             f"{out} holds a run; name another folder for the suite, in which every run has its own folder"
         )
+    outside.check(plan, suite.profile(name)[1])
     Path(out).mkdir(parents=True, exist_ok=True)
     outcomes: dict[str, Outcome] = {}
 
@@ -165,7 +168,7 @@ def write(folder: Path, collected: Results) -> None:
     A suite with claims over tasks also has a leaderboard, whose entries of others are kept.
     """
     suite, whole = collected.suite, collected.suite.whole or collected.suite
-    if whole.tallies:
+    if whole.tallies and collected.share == 1:
         file = folder / leaderboard.FILE
         found = leaderboard.ours(suite, collected.profile, collected.rows)
         entries = leaderboard.merge_entries(leaderboard.read(file, whole), found)

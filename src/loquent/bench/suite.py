@@ -153,9 +153,19 @@ def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str
         for key in keys:
             if key not in known:
                 raise BadSetting(f"{place}: {section}: {UnknownName(f'{kind} of this suite', key, known)}")
+    for section, patterns, entries in (
+        ("fewer", profile.fewer, suite.cells),
+        ("without", profile.without, suite.cells),
+        ("cells", profile.cells, suite.entries),
+    ):
+        for pattern in patterns:
+            if not any(fnmatchcase(cell, pattern) for cell in entries):
+                raise BadSetting(f"{place}: {section}: {UnknownName('cell', pattern, entries)}")
+    for pattern, node in profile.cells.items():
+        for reference in references(node.mapping(pattern)):
+            if reference not in suite.entries:
+                raise BadSetting(f"{node.place}: {UnknownName('stage or cell', reference, suite.entries)}")
     for pattern, seeds in profile.fewer.items():
-        if not any(fnmatchcase(cell, pattern) for cell in suite.cells):
-            raise BadSetting(f"{place}: fewer: {UnknownName('cell', pattern, suite.cells)}")
         if not 1 <= seeds <= profile.seeds:
             raise BadSetting(
                 f"{place}: fewer: {pattern} = {seeds}, but a cell has at least 1 run and at most the "

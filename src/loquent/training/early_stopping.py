@@ -45,16 +45,16 @@ class EarlyStopping:
 
     def reason(self, updates: int) -> str:
         """Why the run stopped before its last update, and which checkpoint stays; "" if it did not."""
-        if not self.stopped or updates >= self.settings.updates:
+        if not self.stopped or updates >= self.settings.last_update:
             return ""
         name, waited = self.settings.stop_metric, self.waited
         evaluations = "1 evaluation" if waited == 1 else f"{waited} evaluations"
         best = "had no finite value" if self.best is None else f"was {self._sign * self.best:.4g} at its best"
         stays = updates if self.best_update is None else self.best_update
         return (
-            f"early stopping after update {updates} of {self.settings.updates}: {name} {best}, and did not "
-            f"improve in {evaluations} (training.patience); the checkpoint of update {stays} stays and is "
-            "evaluated at the end"
+            f"early stopping after update {updates} of {self.settings.last_update}: {name} {best}, and did "
+            f"not improve in {evaluations} (training.patience); the checkpoint of update {stays} stays and "
+            "is evaluated at the end"
         )
 
     def improves(self, values: Mapping[str, float], update: int) -> bool:

@@ -80,7 +80,7 @@ class TrainingLoop:
         trainer = self.trainer
         self._remark(self._idle)
         bar = tqdm(
-            total=self.settings.updates,
+            total=self.settings.last_update,
             initial=trainer.updates,
             desc=line(self.recipe.name),
             unit="update",
@@ -92,7 +92,8 @@ class TrainingLoop:
             shown: dict[str, str] = {}
             if self.settings.evaluates_first and not trainer.updates:
                 shown |= self._shown(self._evaluate_first(sinks))
-            while trainer.updates < self.settings.updates and not trainer.stopping.stopped:
+            over = self.settings.is_over
+            while not (over(trainer.updates, trainer.experience.games) or trainer.stopping.stopped):
                 logs = self._update(sinks)
                 bar.update()
                 shown |= self._shown(logs)

@@ -87,7 +87,7 @@ def read(folder: RunFolder, recipe: Recipe, evaluation: Mapping[str, Any]) -> St
         return None
     last = int(lines[-1]["update"])
     return Stopped(
-        settings.stop_metric, names.update_of(str(kept)), last, settings.updates, course, _rate(lines)
+        settings.stop_metric, names.update_of(str(kept)), last, settings.last_update, course, _rate(lines)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -76,8 +76,22 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Need:
+    """What a profile reads that the package does not hold: a model, a data set, a file or a folder."""
+
+    what: str = setting(why="what it is, in a phrase")
+    source: str = setting(why="where it comes from: an address, or the command that makes it")
+    files: tuple[str, ...] = setting((), "the files that a folder must have, each also as .gz")
+    hub: bool = setting(False, "a name on the Hugging Face hub; else a file or a folder")
+    where: Record = setting(
+        EMPTY, "settings of the runs that read it, by key.path; empty: all runs that name it in a setting"
+    )
+    instead: str = setting(why="the override that names another place: KEY=FOLDER")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A size of the suite: seeds, processes, and the settings of its recipes."""
+    """A size of the suite: seeds, processes, and the settings of its recipes and cells."""
 
     about: str = setting("", "a description of this size, and its differences from the paper")
     seeds: int = setting(1, "number of runs of every cell", low=1)
@@ -88,8 +102,17 @@ class Profile:
     )
     processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
+    cells: Mapping[str, Node] = setting(
+        EMPTY, "by stage or cell, whose name may contain *: settings that replace those of `set` and its own"
+    )
     data: Mapping[str, Node] = setting(
         EMPTY, "by set of recorded episodes (or `any`): settings that replace its own"
+    )
+    without: tuple[str, ...] = setting(
+        (), "cells that this size does not have, by name, which may contain *; they can still be named"
+    )
+    needs: Mapping[str, Need] = setting(
+        EMPTY, "by name or path: what must be on this machine, or on the hub, before anything is run"
     )
     search: Mapping[str, Search] = setting(
         EMPTY,
@@ -206,16 +229,17 @@ class Suite(Document):
 
     def settings(self, name: str, profile: str) -> dict[str, Node]:
         """The settings of a stage or cell under a profile; specific settings replace general ones."""
-        entry = self.entries[name]
-        sizes = self.profiles[profile].set if profile in self.profiles else EMPTY
+        entry, size = self.entries[name], self.profiles.get(profile, Profile())
+        own = (inside(size.cells, pattern) for pattern in size.cells if fnmatchcase(name, pattern))
         found = self._searches(profile)
         return {
             **(self.set if name in self.cells else {}),
-            **inside(sizes, ANY),
-            **inside(sizes, entry.recipe),
+            **inside(size.set, ANY),
+            **inside(size.set, entry.recipe),
             **(found[entry.recipe].set if entry.recipe in found else {}),
             **entry.set,
             **inside(entry.at, profile),
+            **{path: node for settings in own for path, node in settings.items()},
             **(found[name].set if name in found else {}),
         }
 
@@ -229,6 +253,12 @@ class Suite(Document):
         _, size = self.profile(profile)
         fewer = (own for pattern, own in size.fewer.items() if fnmatchcase(name, pattern))
         return seeds or min(fewer, default=size.seeds)
+
+    def selection(self, profile: str, only: Sequence[str] = ()) -> list[str]:
+        """The cells to make: those named, or those of the profile; empty if these are all of the suite."""
+        without = self.profile(profile)[1].without
+        left = [name for name in self.cells if not any(fnmatchcase(name, pattern) for pattern in without)]
+        return [*only] or (left if without else [])
 
     def search(self, profile: str, name: str) -> Search | None:
         """The record of the search for the settings of a stage or cell, its own or that of its recipe."""

@@ -100,7 +100,8 @@ def _costs(options: Options, out: str) -> dict[str, Any]:
     """Print and return what each stage and cell, and the whole suite, would need."""
     from loquent.bench.costs import costs
 
-    found = costs(options.suite, out, **_cells(options))
+    costed = costs(options.suite, out, **_cells(options))
+    found = costed.entries
     rows = [
         [each.name, str(each.runs), in_time(each.seconds), in_words(each.peak), in_words(each.disk)]
         if not each.why
@@ -121,7 +122,9 @@ def _costs(options: Options, out: str) -> dict[str, Any]:
     )
     if missing := [each.name for each in found if each.why]:
         print(f"without {', '.join(missing)}, whose cost is unknown")
-    return {"costs": [each.as_json() for each in found], "total": total}
+    if costed.missing:
+        print("not on this machine:", *costed.missing, sep="\n  ")
+    return {"costs": [each.as_json() for each in found], "total": total, "missing": costed.missing}
 
 
 def _refuse_unread(options: Options) -> None:

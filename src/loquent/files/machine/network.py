@@ -8,6 +8,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 SECONDS = 5.0
@@ -36,6 +37,20 @@ def hub_or_cache() -> Iterator[str]:
         yield f"{hub_address()} cannot be reached, and the cache on this machine does not have it"
     finally:
         constants.HF_HUB_OFFLINE = before
+
+
+def may_have(name: str) -> bool:
+    """Whether the cache on this machine has a model or a data set of the hub, or the hub can be reached."""
+    from huggingface_hub import constants
+
+    folder = name.replace("/", "--")
+    places = (Path(constants.HF_HUB_CACHE) / f"{kind}--{folder}" for kind in ("models", "datasets"))
+    if any(path.is_dir() for path in places):
+        return True
+    if constants.HF_HUB_OFFLINE:
+        return False
+    with hub_or_cache() as why:
+        return not why
 
 
 def _proxy(address: str) -> str | None:

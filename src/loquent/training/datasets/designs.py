@@ -131,7 +131,8 @@ def inputs(name: str, options: Any) -> str | None:
     if name in OPTIONS:
         return None
     files = registry.find("design", name).files(options)
-    digests = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+    here = (file.read_bytes() for file in files if file.is_file())  # reading episodes names a missing one
+    digests = b"".join(hashlib.sha256(content).digest() for content in here)
     return hashlib.sha256(digests).hexdigest()[:16]
 
 

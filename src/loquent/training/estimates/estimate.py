@@ -86,11 +86,11 @@ def checkpoints(recipe: Recipe) -> tuple[int, int]:
 
     A new checkpoint is written before the oldest one is removed.
     """
-    settings = recipe.training
-    written = 1 + (settings.updates // settings.checkpoint_every if settings.checkpoint_every else 0)
-    if settings.checkpoint_every and settings.updates % settings.checkpoint_every == 0:
+    settings, updates = recipe.training, recipe.training.last_update
+    written = 1 + (updates // settings.checkpoint_every if settings.checkpoint_every else 0)
+    if settings.checkpoint_every and updates % settings.checkpoint_every == 0:
         written -= 1  # the last checkpoint is one of these
     if settings.stop_metric and settings.evaluate_every:
-        written += settings.updates // settings.evaluate_every
+        written += updates // settings.evaluate_every
     at_end = min(max(1, written), settings.keep + bool(settings.stop_metric))
     return at_end, min(max(1, written), at_end + 1)

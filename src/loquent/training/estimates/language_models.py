@@ -96,7 +96,7 @@ def estimate(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
         total_seconds=sum(seconds.values()),
         sizes={
             "episodes": episodes,
-            "updates": recipe.training.updates,
+            "updates": recipe.training.last_update,
             "width": counted.width,
             "rows_measured": counted.rows,
             "minibatch": minibatch,
@@ -118,7 +118,7 @@ def _slices(trainer: Measurable, minibatch: int, episodes: int) -> tuple[Slice, 
     before = time.process_time()
     warm = measure(trainer, few, counting=False)
     taken = min(warm.seconds, time.process_time() - before)  # a busy machine does not make the slice smaller
-    of_run = taken * episodes * trainer.recipe.training.updates / warm.rows
+    of_run = taken * episodes * trainer.recipe.training.last_update / warm.rows
     if taken * minibatch / warm.rows < min(PATIENCE, of_run / SHARE):
         return measure(trainer, minibatch, counting=True), measure(trainer, minibatch, counting=False)
     chunked = _rows_in_chunks(trainer, warm)
@@ -249,5 +249,5 @@ def _seconds(
     """
     settings = recipe.training
     in_training = settings.evaluations * settings.evaluate_episodes
-    parts = {"start": start, **{name: value * settings.updates for name, value in update.items()}}
+    parts = {"start": start, **{name: value * settings.last_update for name, value in update.items()}}
     return parts | {"evaluate": evaluation * (in_training + settings.final_episodes)}

@@ -75,7 +75,7 @@ def of_live(recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
 
 def _of_updates(recipe: Recipe, phases: Mapping[str, float], share: float) -> dict[str, float]:
     """The seconds of all updates by phase; `share`: how much longer an update is than the measured one."""
-    return {name: value * share * recipe.training.updates for name, value in phases.items()}
+    return {name: value * share * recipe.training.last_update for name, value in phases.items()}
 
 
 def _estimate(
@@ -121,7 +121,7 @@ def _estimate(
         total_seconds=sum(seconds.values()),
         sizes={
             **sizes,
-            "updates": settings.updates,
+            "updates": settings.last_update,
             "seeds": 1,
             "rows": len(trainer.experience.rows),
         },

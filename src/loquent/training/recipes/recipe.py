@@ -17,6 +17,8 @@ from loquent.training.recipes import building, effects, kinds
 from loquent.training.recipes.overrides import Override, override
 from loquent.training.recipes.sections import ModelSettings, ParallelSettings, TrainingSettings
 
+WHOLE = ("update_share", 1.0), ("most_episodes", 0)  # settings of `training` that change nothing
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -75,7 +77,8 @@ class Recipe:
     def identity(self) -> dict[str, Any]:
         """All settings that may change results.
 
-        The name, the tuning, `parallel` and how an agent, such as a judge, is reached are left out.
+        The name, the tuning, `parallel` and how an agent, such as a judge, is reached are left out; so are
+        limits of the run that are not set.
         """
         left_out = ("name", "tuning", "parallel")
         settings = {key: value for key, value in self.resolve().items() if key not in left_out}
@@ -89,7 +92,7 @@ class Recipe:
             }
         if "training" in settings:
             settings["training"] = {
-                **settings["training"],
+                **{key: value for key, value in settings["training"].items() if (key, value) not in WHOLE},
                 "teacher": plain(without_transport(settings["training"].get("teacher"))),
             }
         return settings

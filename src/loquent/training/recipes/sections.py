@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from loquent.core.settings import check_ranges, setting
@@ -121,6 +122,16 @@ class TrainingSettings:
 
     seed: int = setting(0, "the seed of the run and of all its random streams", low=0)
     updates: int = setting(50, "updates; each collects episodes, then learns from them", low=0)
+    update_share: float = setting(
+        1.0,
+        "the share of the updates that is made, the first ones, above 0: how a large run begins. Schedules "
+        "stay those of all updates, and the tables of a suite call its numbers no results",
+        low=0.0,
+        high=1.0,
+    )
+    most_episodes: int = setting(
+        0, "the run ends with the update in which so many episodes have ended; 0: no limit", low=0
+    )
     episodes: int = setting(64, "episodes per update", low=1)
     answers: int = setting(
         1,
@@ -214,6 +225,8 @@ class TrainingSettings:
                 "update plays `answers` episodes on each of its rows; change one of the two"
             )
         self._check_row_share()
+        if self.update_share == 0.0:
+            raise BadSetting("TrainingSettings.update_share must be above 0 and at most 1, got 0.0")
         if self.data and self.answers > 1:
             raise BadSetting(
                 f"TrainingSettings.answers = {self.answers} has no effect with data, whose episodes are "
@@ -249,6 +262,18 @@ class TrainingSettings:
             )
 
     @property
+    def last_update(self) -> int:
+        """The update that the run ends with: the last one of `update_share`."""
+        return self._first(self.updates)
+
+    def is_over(self, updates: int, episodes: int) -> bool:
+        """Whether a run with so many updates and ended episodes makes no more."""
+        return updates >= self.last_update or 0 < self._first(self.most_episodes) <= episodes
+
+    def _first(self, count: int) -> int:
+        return math.ceil(round(count * self.update_share, 6))  # 100 * 0.07 is a little above 7
+
+    @property
     def rows(self) -> int:
         """The rows that an update draws."""
         return self.episodes // self.answers
@@ -261,4 +286,5 @@ class TrainingSettings:
     @property
     def evaluations(self) -> int:
         """The number of evaluations in training, without the one at the end."""
-        return self.evaluates_first + (self.updates // self.evaluate_every if self.evaluate_every else 0)
+        made = self.last_update
+        return self.evaluates_first + (made // self.evaluate_every if self.evaluate_every else 0)

@@ -1,0 +1,59 @@
+"""What the profiles of suites cost, from the estimate of one cell of each recipe.
+
+    PYTHONPATH=src:. python -m tools.studies.suite_costs SUITE PROFILE [OVERRIDE...]
+
+It prints a line for docs/results/costs.jsonl. Overrides name local folders in place of what is not on this
+machine.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from loquent.bench import jobs
+from loquent.bench import suite as suites
+from loquent.bench.costs import costs
+from loquent.bench.jobs import Job
+
+OUT = "runs/costs"  # nothing is written there
+
+
+def cost(name, profile, overrides=()):
+    """The cost of a profile: runs, updates, hours one after the other, the largest peak, what is unknown."""
+    whole, begun = suites.load(name), time.perf_counter()
+    by_entry = jobs.by_entry(overrides, [*whole.entries], [*whole.data])
+    plan = jobs.plan(whole, Path(OUT), profile, None, by_entry, whole.selection(profile))
+    trained = [job for job in plan.jobs if isinstance(job, Job) and not job.agent]
+    runs = Counter(whole.entries[job.name].recipe for job in trained)
+    cells = {whole.entries[job.name].recipe: job.name for job in reversed(trained) if job.name in whole.cells}
+    found = costs(name, OUT, profile=profile, overrides=overrides, only=[*cells.values()], say=_silent)
+    one = {whole.entries[each.name].recipe: each for each in found.entries}
+    known = {recipe: each for recipe, each in one.items() if not each.why}
+    return {
+        "suite": whole.name,
+        "profile": profile,
+        "runs": len(trained),
+        "updates": sum(job.recipe.training.last_update for job in trained),
+        "hours": sum(runs[recipe] * each.seconds / each.runs for recipe, each in known.items()) / 3600,
+        "peak_gib": max((each.peak for each in known.values()), default=0) / 2**30,
+        "unknown": {recipe: each.why for recipe, each in one.items() if each.why},
+        "missing": found.missing,
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+
+
+def _silent(line):
+    pass
+
+
+if __name__ == "__main__":
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
+    words = ["python", "-m", "tools.studies.suite_costs", *sys.argv[1:]]
+    found = cost(sys.argv[1], sys.argv[2], sys.argv[3:])
+    print(json.dumps({**found, "command": shlex.join(words), "commit": commit.stdout.strip()}))
