@@ -28,6 +28,7 @@ class CheckpointKeeper:
         """Write a checkpoint of this update and delete the oldest ones; the best is never deleted."""
         trainer, checkpoints = self.trainer, self.folder.checkpoints
         cache.clear(trainer.terms)
+        trainer.calibrate()
         path = checkpoints.of(trainer.updates)
         if not path.is_dir():
             records = self._recorder.up_to(trainer.updates)
