@@ -53,10 +53,10 @@ def steps_of(episode: Episode, actions: ActionSet, weights: Record) -> list[Step
 def with_goals(
     steps: list[Step], goal: Callable[[Observation], bool], stop: int, earned: float
 ) -> list[Step]:
-    """The transitions if the learner stopped exactly where the goal holds, so that values are those of the search.
+    """The transitions if `stop` came exactly where the goal holds, so that values are those of the search.
 
-    An action that reaches the goal ends the episode, with what `stop` earns next. One before a wrong `stop` is
-    cut there. `stop` itself keeps its reward and its state, from which P(the goal holds) is learned.
+    An action that reaches the goal ends the episode, with what `stop` earns next. An action before a wrong
+    `stop` is cut there. `stop` itself keeps its reward and its state, from which P(the goal holds) is learned.
 
     Args:
         goal: whether the goal holds in an observation.

@@ -80,7 +80,7 @@ def choose_threshold(
     """The threshold with the highest mean of discount^answers · return over episodes on rows.
 
     Each episode is played once and to its end, by the best actions other than `stop`. In each of its states
-    `stop` is tried too, so that the return of every threshold is known. Returns are of the task's own rewards.
+    `stop` is tried too, so that the return of every threshold is known. Returns are of the task's rewards.
     """
     scores, values = [], []
     for first in range(0, len(rows), TOGETHER):

@@ -60,7 +60,7 @@ class TurnNetwork:
     dropout: ClassVar[bool] = False
     """Whether it is in training mode, with dropout, during a gradient step."""
     stop: int | None = None
-    """The number of the task's answer `stop` if a head decides on it (`decide_stops`); None: an action as all."""
+    """The number of the task's answer `stop` if a head decides on it (`decide_stops`); else None."""
     task: Task
     actions: ActionSet
     inputs: Any
@@ -153,8 +153,8 @@ class TurnNetwork:
         number = self.actions.index(self.task.stop) if self.task.stop else None
         if number is None or not isinstance(getattr(self.policy, "stop", None), StopHead):
             raise BadSetting(
-                f"stop_head = true: {self.task.identity} with {type(self).__name__} has no answer that ends an "
-                "episode where a goal holds, or the network has no head for it; set it to false"
+                f"stop_head = true: {self.task.identity} with {type(self).__name__} has no answer that ends "
+                "an episode where a goal holds, or the network has no head for it; set it to false"
             )
         self.stop, self.draws = number, self.draws + 1
 
@@ -261,8 +261,8 @@ class TurnNetwork:
         if self.stop is not None and self.stop_earns(weights) <= 0:
             raise BadSetting(
                 f"stop_head = true: `{self.task.stop}` must earn a reward where the goal holds, and "
-                f"{', '.join(self.task.stop_rewards)} does not count here; set stop_head to false, or give it a "
-                "weight"
+                f"{', '.join(self.task.stop_rewards)} does not count here; set stop_head to false, or "
+                "give it a weight"
             )
 
 

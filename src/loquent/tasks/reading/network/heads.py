@@ -20,7 +20,8 @@ from loquent.tasks.reading.network.settings import NetworkSettings
 class Scores:
     """The scores of N situations: of the commands, of the queries (-inf for none), and a value.
 
-    The value is zeros for a network without a critic. `goal` are the logits of P(the goal holds), if asked for.
+    The value is zeros for a network without a critic. `goal` are the logits of P(the goal holds), with a stop
+    head.
     """
 
     command: Float[Tensor, "N A"]

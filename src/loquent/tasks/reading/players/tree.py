@@ -32,7 +32,11 @@ class TreeOptions(Reads):
 
     examples: int = setting(4000, "training rows that the trees learn from at most", low=1)
     validation: int = setting(1000, "validation rows that the threshold is chosen on at most", low=1)
-    searches: int = setting(8, "the most searches; after the last word it begins again with the first", low=1)
+    searches: tuple[int, ...] = setting(
+        (4, 8, 16),
+        "the most searches, the best of these on validation rows; after the last word it begins again",
+        low=1,
+    )
     trees: int = setting(100, "the number of trees", low=1)
     discount: float = setting(
         0.98, "the threshold has the highest mean of sufficient · discount^commands", low=0.0, high=1.0
@@ -68,19 +72,28 @@ class Tree(RarestFirst):
                 "states of the training rows have the answer in memory; it needs rows of validation, and "
                 "training states of both kinds"
             )
-        self.trees = HistGradientBoostingClassifier(
-            max_iter=chosen.trees, learning_rate=0.08, max_leaf_nodes=15, early_stopping=False
-        ).fit(np.concatenate([own for own, _ in train]), reached)
-        self.threshold, self.value = best_threshold(
-            [self._probabilities(features[:-1]) for features, _ in held_out],
-            [own * chosen.discount ** np.arange(1, len(own) + 1) for _, own in held_out],
-        )
+        self.value = -1.0
+        for searches in chosen.searches:
+            own = [(features[: searches + 1], goal[: searches + 1]) for features, goal in train]
+            trees = HistGradientBoostingClassifier(
+                max_iter=chosen.trees, learning_rate=0.08, max_leaf_nodes=15, early_stopping=False
+            ).fit(*(np.concatenate(column) for column in zip(*own, strict=True)))
+            goals = [goal[: searches + 1] for _, goal in held_out]
+            threshold, value = best_threshold(
+                [
+                    _likely(trees, features[:searches][: len(goal) - 1])
+                    for (features, _), goal in zip(held_out, goals, strict=True)
+                ],
+                [goal * chosen.discount ** np.arange(1, len(goal) + 1) for goal in goals],
+            )
+            if value > self.value:
+                self.trees, self.threshold, self.value, self.searches = trees, threshold, value, searches
 
     def command(self, question: Question, number: int) -> str:
         words = self.ordered(question.observation)
-        if not words or number >= self.options.searches:
+        if not words or number >= self.searches:
             return STOP
-        likely = self._probabilities(self._features(question.observation, words, number)[None])[0]
+        likely = _likely(self.trees, self._features(question.observation, words, number)[None])[0]
         return STOP if likely >= self.threshold else text_of(SEARCH, words[number % len(words)])
 
     def _states(self, row: Row) -> tuple[NDArray[np.float64], Column]:
@@ -88,15 +101,11 @@ class Tree(RarestFirst):
         task, step = self.task, self.task.start(row, Key(0))
         words = self.ordered(step.observation)
         features, reached = [self._features(step.observation, words, 0)], [task.sufficient(step.state)]
-        for number in range(1, min(self.options.searches, task.options.steps - 1) + 1) if words else ():
+        for number in range(1, min(max(self.options.searches), task.options.steps - 1) + 1) if words else ():
             step = task.act(step, text_of(SEARCH, words[(number - 1) % len(words)]))
             features.append(self._features(step.observation, words, number))
             reached.append(task.sufficient(step.state))
         return np.array(features), np.array(reached, np.float64)
-
-    def _probabilities(self, features: NDArray[np.float64]) -> Column:
-        likely: Column = self.trees.predict_proba(features)[:, 1] if len(features) else np.zeros(0)
-        return likely
 
     def _features(self, observation: Observation, words: Sequence[str], number: int) -> Column:
         """What the trees read: words of the question in memory, their rarity, and how far the search is."""
@@ -123,3 +132,9 @@ class Tree(RarestFirst):
             ],
             np.float64,
         )
+
+
+def _likely(trees: Any, features: NDArray[np.float64]) -> Column:
+    """P(the memory is sufficient) in each state."""
+    likely: Column = trees.predict_proba(features)[:, 1] if len(features) else np.zeros(0)
+    return likely
