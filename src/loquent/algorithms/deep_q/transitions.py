@@ -56,7 +56,7 @@ def with_goals(
     """The transitions if `stop` came exactly where the goal holds, so that values are those of the search.
 
     An action that reaches the goal ends the episode, with what `stop` earns next. An action before a wrong
-    `stop` is cut there. `stop` itself keeps its reward and its state, from which P(the goal holds) is learned.
+    `stop` is cut there. `stop` itself keeps its reward, and its state, from which P(the goal holds) learns.
 
     Args:
         goal: whether the goal holds in an observation.
