@@ -151,6 +151,7 @@ def test_the_summary_by_hand():
     assert summary([(fields, wrong)], 20, by_answers)["steps_mean"] == 2
     assert set(better_when_larger(summary(ended, 20, by_answers))) == {
         "sufficient",
+        "discounted",
         "found_rate",
         "f1",
         "em",

@@ -9,7 +9,7 @@ held-out rows and saved with the weights.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,9 +23,6 @@ from loquent.core.live import Live
 from loquent.core.task import Row
 from loquent.core.values import Record
 from loquent.statistics.stopping import best_threshold
-
-if TYPE_CHECKING:
-    from loquent.pretrained.learning.turn_network import TurnNetwork
 
 TOGETHER = 256  # episodes that are played at a time
 
@@ -63,10 +60,11 @@ def apart(
     return torch.where(alone[:, None], only, others)
 
 
-def calibrate(network: TurnNetwork, settings: Any, rows: Sequence[Row], weights: Record, seed: int) -> None:
+def calibrate(network: Any, settings: Any, rows: Sequence[Row], weights: Record, seed: int) -> None:
     """Give the stop head of a network, if it has one, the best threshold on rows.
 
     Args:
+        network: a `TurnNetwork`.
         settings: has `stop_rows` and `stop_discount`.
     """
     if network.stop is not None:
@@ -74,9 +72,7 @@ def calibrate(network: TurnNetwork, settings: Any, rows: Sequence[Row], weights:
         network.threshold = choose_threshold(network, rows, weights, settings.stop_discount, seed)
 
 
-def choose_threshold(
-    network: TurnNetwork, rows: Sequence[Row], weights: Record, discount: float, seed: int
-) -> float:
+def choose_threshold(network: Any, rows: Sequence[Row], weights: Record, discount: float, seed: int) -> float:
     """The threshold with the highest mean of discount^answers · return over episodes on rows.
 
     Each episode is played once and to its end, by the best actions other than `stop`. In each of its states
@@ -94,7 +90,7 @@ def choose_threshold(
 
 
 def _play_on(
-    network: TurnNetwork, games: Sequence[Live], weights: Record, discount: float
+    network: Any, games: Sequence[Live], weights: Record, discount: float
 ) -> list[tuple[list[float], list[float]]]:
     """Per episode the scores of its states, and the discounted returns of stopping in each and in none."""
     task, actions = network.task, network.actions

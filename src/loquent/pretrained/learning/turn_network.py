@@ -151,7 +151,7 @@ class TurnNetwork:
             BadSetting: the network has no such head, or the task has no such answer.
         """
         number = self.actions.index(self.task.stop) if self.task.stop else None
-        if number is None or not isinstance(getattr(self.policy, "stop", None), StopHead):
+        if number is None or not isinstance(dict(self.policy.named_children()).get("stop"), StopHead):
             raise BadSetting(
                 f"stop_head = true: {self.task.identity} with {type(self).__name__} has no answer that ends "
                 "an episode where a goal holds, or the network has no head for it; set it to false"
