@@ -52,7 +52,7 @@ def test_the_policies():
 
 def test_the_rarest_word_is_searched_first():
     documents = ("Harvard has a total", "Harvard and its endowment", "Harvard grew in 2011 to a total")
-    rows = [{**HARVARD, "sentences": [text], "split": "train"} for text in documents]
+    rows = [{**HARVARD, "sentences": [text], "split": "train", "answers": ["Harvard"]} for text in documents]
     world = loquent.task("reading", source="samples", samples=(*map(Record, rows), Record(HARVARD)))
     once = ["ctrl+f endowment", "ctrl+f 2011", "ctrl+f total", "ctrl+f harvard", "stop"]
     assert commands("reading/rarest_first", world) == once
@@ -63,12 +63,12 @@ def test_the_rarest_word_is_searched_first():
 
 def test_trees_learn_when_to_stop():
     world = loquent.task("reading")
-    tree = make("reading/tree", world, {"examples": 150, "validation": 60, "trees": 20, "searches": (8,)})
+    tree = make("reading/tree", world, {"examples": 150, "trees": 20, "searches": (8,)})
     assert 0 < tree.threshold < 1
-    evaluation = evaluate_agent(world, tree, split="validation", episodes=60)
+    evaluation = evaluate_agent(world, tree, split="validation", episodes=300)
     assert evaluation.values["score/discounted"] == pytest.approx(tree.value)  # it is what was maximised
     other = make("reading/rarest_first", world, {"searches": 8})
-    plain = evaluate_agent(world, other, split="validation", episodes=60)
+    plain = evaluate_agent(world, other, split="validation", episodes=300)
     assert tree.value > plain.values["score/discounted"]
     with pytest.raises(BadSetting, match="reading/tree: 0 validation rows"):
         make("reading/tree", task())

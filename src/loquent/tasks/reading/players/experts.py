@@ -137,12 +137,12 @@ class WordsInOrder(Policy):
     kind, Options = "reading/words_in_order", Searches
 
     def command(self, question: Question, number: int) -> str:
-        words = self.ordered(question.observation)
+        words = self.order_words(question.observation)
         if not words or number >= (self.options.searches or len(words)):
             return STOP
         return text_of(SEARCH, words[number % len(words)])
 
-    def ordered(self, observation: Observation) -> Sequence[str]:
+    def order_words(self, observation: Observation) -> Sequence[str]:
         """The words in the order of their searches."""
         return self.words(observation)
 

@@ -48,6 +48,6 @@ class RarestFirst(WordsInOrder):
         super().__init__(task, options)
         self.rarity = Rarity(self.task)
 
-    def ordered(self, observation: Observation) -> list[str]:
+    def order_words(self, observation: Observation) -> list[str]:
         """The words in the order of their searches."""
         return self.rarity.order(self.words(observation))

@@ -90,7 +90,7 @@ class Tree(RarestFirst):
                 self.trees, self.threshold, self.value, self.searches = trees, threshold, value, searches
 
     def command(self, question: Question, number: int) -> str:
-        words = self.ordered(question.observation)
+        words = self.order_words(question.observation)
         if not words or number >= self.searches:
             return STOP
         likely = _likely(self.trees, self._features(question.observation, words, number)[None])[0]
@@ -99,7 +99,7 @@ class Tree(RarestFirst):
     def _states(self, row: Row) -> tuple[NDArray[np.float64], Column]:
         """The features of all states of the searches, in order, and whether each memory is sufficient."""
         task, step = self.task, self.task.start(row, Key(0))
-        words = self.ordered(step.observation)
+        words = self.order_words(step.observation)
         features, reached = [self._features(step.observation, words, 0)], [task.sufficient(step.state)]
         for number in range(1, min(max(self.options.searches), task.options.steps - 1) + 1) if words else ():
             step = task.act(step, text_of(SEARCH, words[(number - 1) % len(words)]))
