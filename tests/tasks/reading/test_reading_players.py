@@ -53,7 +53,9 @@ def test_the_policies():
 def test_the_rarest_word_is_searched_first():
     documents = ("Harvard has a total", "Harvard and its endowment", "Harvard grew in 2011 to a total")
     rows = [{**HARVARD, "sentences": [text], "split": "train", "answers": ["Harvard"]} for text in documents]
-    world = loquent.task("reading", source="samples", samples=(*map(Record, rows), Record(HARVARD)))
+    world = loquent.task(
+        "reading", source="samples", samples=(*map(Record, rows), Record({**HARVARD, "split": "test"}))
+    )
     once = ["ctrl+f endowment", "ctrl+f 2011", "ctrl+f total", "ctrl+f harvard", "stop"]
     assert commands("reading/rarest_first", world) == once
     assert commands("reading/rarest_first", world, {"searches": 5}) == [*once[:4], once[0], "stop"]
