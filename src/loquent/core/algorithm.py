@@ -276,6 +276,15 @@ class Algorithm(ABC):
     def agent(self, model: Any, evaluating: bool) -> Agent:
         """The agent that acts by the model, in training or in evaluation."""
 
+    def calibrate(self, model: Any, rows: Sequence[Row], weights: Record, seed: int) -> None:  # noqa: B027
+        """Choose on held-out rows what only evaluation uses, such as a threshold; by default nothing.
+
+        It is called before an evaluation and before a checkpoint, and must not change later updates.
+
+        Args:
+            weights: the weight of each reward by name.
+        """
+
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
         """Everything that affects later updates: optimizer, controllers, counters."""

@@ -194,6 +194,9 @@ class Task(ABC):
     labels: tuple[str, ...] = ()
     # the agents of other seats that belong to the task: seat -> a name, or a mapping with `kind` and options
     seats: Mapping[str, Any] = EMPTY
+    # the answer with which an agent ends an episode ("": none), and what it earns where `goal` is true
+    stop: ClassVar[str] = ""
+    stop_rewards: ClassVar[Record] = EMPTY
     # what `read` gets from an agent of `seats` that failed, such as an endpoint; None: the failure ends a run
     failure_text: ClassVar[str | None] = None
     _checked_rewards: Record = EMPTY  # the last rewards that were checked; tasks often return the same object
@@ -272,6 +275,14 @@ class Task(ABC):
         only (`agents.stop_forcing`).
         """
         return None
+
+    def goal(self, row: Row, observation: Observation) -> bool:
+        """Whether the goal holds in the state of an observation, so that `stop` earns `stop_rewards` there.
+
+        Learners read it of training rows alone, as a target of P(the goal holds); no observation has it. A
+        task with `stop` defines it.
+        """
+        return False
 
     def render_ansi(self, observation: Observation) -> str | None:
         """A picture of the observation in text, for a person at a terminal; None: the plain text.

@@ -30,6 +30,7 @@ class CheckpointKeeper:
         trainer, checkpoints = self.trainer, self.folder.checkpoints
         parallel.order("clear")  # a run that is resumed here begins with empty caches in all processes
         cache.clear(trainer.terms)
+        trainer.calibrate()
         path = checkpoints.of(trainer.updates)
         if not path.is_dir():
             records = self._recorder.up_to(trainer.updates)

@@ -177,6 +177,7 @@ class TrainingLoop:
     def _evaluate(self) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate in training and write the episodes; returns the evaluation and the values to log."""
         trainer, settings, before = self.trainer, self.settings, time.perf_counter()
+        trainer.calibrate()
         evaluation = trainer.evaluate(
             settings.evaluate_split, settings.evaluate_episodes, settings.only, by_row=True
         )

@@ -17,7 +17,7 @@ from loquent.core.metric import Context
 from loquent.core.seeding import Key
 from loquent.core.values import EMPTY, Record, plain
 from loquent.data.groups import Groups
-from loquent.data.pools import Pool
+from loquent.data.pools import Pool, chosen_rows
 from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine
@@ -63,6 +63,7 @@ class Trainer:
         self.metrics = build_metrics(recipe.metrics, context)
         self.stopping = EarlyStopping(self.settings, self.metrics, self.weights, self.task.spec)
         self.updates = 0
+        self._calibrated = -1
         self.growing = pool is not None
         self.experience: Experience = experience(
             Parts(
@@ -84,6 +85,13 @@ class Trainer:
         logs = self.experience.update()
         self.updates += 1
         return {"update": self.updates, "episodes": self.experience.games, **logs}
+
+    def calibrate(self) -> None:
+        """Let the algorithm choose on held-out rows what only evaluation uses, once for an update."""
+        if self._calibrated != self.updates and not self.growing:
+            settings, self._calibrated = self.settings, self.updates
+            rows = chosen_rows(self.task, settings.evaluate_split, settings.only)
+            self.algorithm.calibrate(self.actor, rows, self.weights, settings.seed)
 
     def evaluate(
         self, split: str, episodes: int, only: Record = EMPTY, *, by_row: bool = False

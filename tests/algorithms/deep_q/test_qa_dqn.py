@@ -3,13 +3,17 @@
 import copy
 import json
 import random
+from functools import partial
 from statistics import median
 
 import pytest
 
+import loquent
 from helpers import killed
 from helpers.states import difference, idle, leaves, moved, same, stale, without
+from loquent.algorithms.deep_q.replay import CUT, ENDED, GOES_ON
 from loquent.algorithms.deep_q.settings import DQNSettings
+from loquent.algorithms.deep_q.transitions import steps_of, with_goals
 from loquent.core.agent import make
 from loquent.core.live import Live
 from loquent.core.values import Record
@@ -138,8 +142,8 @@ def test_i_21_it_learns_fifty_toy_games(tmp_path):
     file = write(
         tmp_path,
         task={"samples": rows, "mode": "easy", "memory": 3},
-        algorithm={"explore_games": 300, "bounded": True},
-        network={"history": True, "every_stop": True},
+        algorithm={"explore_games": 300, "stop_head": True, "stop_discount": 0.98},
+        network={"history": True},
     )
     trainer = Trainer(recipes.load(file))
     for _ in range(17):
@@ -147,6 +151,7 @@ def test_i_21_it_learns_fifty_toy_games(tmp_path):
     evaluations = []
     for _ in range(5):
         trainer.update()
+        trainer.calibrate()
         evaluations.append(trainer.evaluate("train", 50).values)
     # after a single update it may search on in some games, and in which depends on the machine's rounding
     learned = {name: median(one[name] for one in evaluations) for name in evaluations[-1]}
@@ -160,23 +165,32 @@ def test_i_21_it_learns_fifty_toy_games(tmp_path):
     assert learned["answers"] < 5  # it does not read all
 
 
-def test_every_situation_tells_what_stopping_there_earns(tmp_path):
-    trainer = Trainer(recipes.load(write(tmp_path, network={"history": True, "every_stop": True})))
-    task = trainer.task
-    (row,) = (row for row in task.rows("train") if row["question"] == "Who wrote songs?")
-    game = Live(task, row, 0, 0)
-    for text in ("ctrl+f wrote", "stop", "Cara"):
+@pytest.mark.parametrize(
+    ("texts", "rewards", "ends", "goals"),
+    [
+        # a search that reaches the goal earns what stopping next earns; the stop keeps its own reward
+        (["ctrl+f wrote", "stop"], [0.45, 0.5], [ENDED, ENDED], [False, True]),
+        # what goes on after the goal is learned from, too
+        (["ctrl+f wrote", "ctrl+f songs", "stop"], [0.45, 0.45, 0.5], [ENDED] * 3, [False, True, True]),
+        # a wrong stop cuts the search before it
+        (["next", "previous", "stop"], [0.0, 0.0, 0.0], [GOES_ON, CUT, ENDED], [False, False, False]),
+    ],
+)
+def test_a_search_ends_where_the_goal_holds(texts, rewards, ends, goals):
+    world = loquent.task("reading", source="samples", samples=tuple(map(Record, SAMPLES)), memory=1)
+    (row,) = (row for row in world.rows("train") if row["question"] == "Who wrote songs?")
+    game = Live(world, row, 0, 0)
+    for text in texts:
         game.choose(text)
-    stops = trainer.actor.known_endings(game.episode(), row, Record(sufficient=0.5))
-    situations = [trainer.actor.inputs.situation(observation) for observation, _, _ in stops]
-    assert [each.memory for each in situations] == [("ada built the mill",), ("cara wrote songs",)]
-    assert [each.searched for each in situations] == ["", "wrote"]
-    assert [each.left for each in situations] == [20, 19]
-    assert [reward for _, _, reward in stops] == [0.0, 0.5]
-    assert {action for _, action, _ in stops} == {task.actions.plain.index("stop")}
-    file = write(tmp_path, task={"reward": "f1"}, network={"every_stop": True})
-    with pytest.raises(BadSetting, match="does not count here"):
-        Trainer(recipes.load(file))
+    steps = steps_of(game.episode(), world.actions, Record(sufficient=0.5))
+    found = with_goals(steps, partial(world.goal, row), world.actions.index("stop"), 0.9 * 0.5)
+    assert [step.reward for step in found] == pytest.approx(rewards)
+    assert ([step.end for step in found], [step.goal for step in found]) == (ends, goals)
+
+
+def test_a_stop_that_earns_nothing_is_refused(tmp_path):
+    with pytest.raises(BadSetting, match="sufficient does not count here"):
+        Trainer(recipes.load(write(tmp_path, task={"reward": "f1"}, algorithm={"stop_head": True})))
 
 
 @pytest.mark.parametrize("answers", [0, 8])
@@ -268,7 +282,7 @@ def test_no_leaf_of_the_state_can_be_missing_or_stale(whole, request):
 
 
 OTHERS = [
-    ({"draws": "uniform", "bounded": True, "schedule": "linear"}, {"history": True, "every_stop": True}),
+    ({"draws": "uniform", "stop_head": True, "schedule": "linear"}, {"history": True}),
     ({"draws": "queues"}, {}),
 ]
 

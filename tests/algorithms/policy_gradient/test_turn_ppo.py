@@ -20,6 +20,7 @@ from loquent.core.values import Record
 from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.models.tokens.turns import turn_batch
 from loquent.models.turns.turn_scores import Legality, ScoredTurns, distribution, score
+from loquent.pretrained.learning.turn_network import TurnNetwork
 from loquent.training import recipes
 from loquent.training.experience import summary as rollout_summary
 from loquent.training.trainer import Trainer
@@ -93,7 +94,7 @@ def image(task):
     return spaces.Box(0, 255, (50, 60, 3), np.uint8), see
 
 
-class Logits:
+class Logits(TurnNetwork):
     """A model with given logits and values, in place of a network."""
 
     def __init__(self, logits, value):

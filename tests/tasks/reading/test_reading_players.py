@@ -8,6 +8,7 @@ from loquent.agents.baselines import Random as AnyLegal
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.task import Row
+from loquent.core.values import Record
 from loquent.errors import BadSetting, LoquentError
 from loquent.tasks.reading.players import scripts
 from loquent.tasks.reading.players.readers import overlap
@@ -47,6 +48,32 @@ def test_the_policies():
     assert commands("expert") == ["previous", "stop"]
     script = {"commands": ("ctrl+f #4", "next", "ctrl+f #9", "previous")}
     assert commands("reading/script", options=script) == ["ctrl+f 2011", "next", "previous", "stop"]
+
+
+def test_the_rarest_word_is_searched_first():
+    documents = ("Harvard has a total", "Harvard and its endowment", "Harvard grew in 2011 to a total")
+    rows = [{**HARVARD, "sentences": [text], "split": "train", "answers": ["Harvard"]} for text in documents]
+    world = loquent.task(
+        "reading", source="samples", samples=(*map(Record, rows), Record({**HARVARD, "split": "test"}))
+    )
+    once = ["ctrl+f endowment", "ctrl+f 2011", "ctrl+f total", "ctrl+f harvard", "stop"]
+    assert commands("reading/rarest_first", world) == once
+    assert commands("reading/rarest_first", world, {"searches": 5}) == [*once[:4], once[0], "stop"]
+    assert commands("reading/words_in_order", options={"searches": 0})[3:] == ["ctrl+f 2011", "stop"]
+    assert len(commands("reading/words_at_random", options={"searches": 0})) == 5
+
+
+def test_trees_learn_when_to_stop():
+    world = loquent.task("reading")
+    tree = make("reading/tree", world, {"examples": 150, "trees": 20, "searches": (8,)})
+    assert 0 < tree.threshold < 1
+    evaluation = evaluate_agent(world, tree, split="validation", episodes=300)
+    assert evaluation.values["score/discounted"] == pytest.approx(tree.value)  # it is what was maximised
+    other = make("reading/rarest_first", world, {"searches": 8})
+    plain = evaluate_agent(world, other, split="validation", episodes=300)
+    assert tree.value > plain.values["score/discounted"]
+    with pytest.raises(BadSetting, match="reading/tree: 0 validation rows"):
+        make("reading/tree", task())
 
 
 def test_policies_stop_where_the_question_has_no_word():

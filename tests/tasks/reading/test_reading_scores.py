@@ -135,6 +135,7 @@ def test_the_summary_by_hand():
     ended = [(fields, play(world, row, *game)[-1].observation) for game in played]
     assert summary(ended, 20, by_answers) == {
         "sufficient": 1.0,
+        "discounted": (0.98**3 + 0.98**20) / 2,
         "steps_mean": 11.5,
         "stop_rate": 0.5,
         "n_games": 2.0,
@@ -150,6 +151,7 @@ def test_the_summary_by_hand():
     assert summary([(fields, wrong)], 20, by_answers)["steps_mean"] == 2
     assert set(better_when_larger(summary(ended, 20, by_answers))) == {
         "sufficient",
+        "discounted",
         "found_rate",
         "f1",
         "em",

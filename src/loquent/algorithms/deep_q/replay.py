@@ -19,18 +19,22 @@ from loquent.pretrained.learning.turn_network import Store
 
 GOES_ON, ENDED, CUT = 0, 1, 2  # what follows a transition: the next one, nothing, or a state without a reward
 SMALLEST = 1e-6  # added to the errors of transitions, so that each can be drawn
-COLUMNS = ("action", "reward", "end")  # of a ring, beside the observations
+COLUMNS = ("action", "reward", "end", "goal")  # of a ring, beside the observations
 Arrays = dict[str, NDArray[Any]]
 
 
 class Step(NamedTuple):
-    """A transition of an episode; `end` is `GOES_ON`, `ENDED` or `CUT`."""
+    """A transition of an episode; `end` is `GOES_ON`, `ENDED` or `CUT`.
+
+    goal: whether the goal holds in `observation`; False if nobody asks.
+    """
 
     observation: Observation
     action: int
     reward: float
     following: Observation
     end: int
+    goal: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,7 @@ class Drawn:
 
     returns: f32[N], Σ_{i<n} γ^i r_i; discount: f32[N], γ^n; alive: bool[N], whether `following` has a value.
     place: i64[N], for `Replay.note_errors`; weight: f32[N], the weights of importance sampling.
+    goal: f32[N], whether the goal holds in `now`.
     """
 
     now: Arrays
@@ -49,6 +54,7 @@ class Drawn:
     alive: NDArray[np.bool_]
     place: NDArray[np.int64]
     weight: NDArray[np.float32]
+    goal: NDArray[np.float32]
 
     def take(self, numbers: list[int]) -> Drawn:
         """These transitions."""
@@ -75,7 +81,8 @@ class Ring:
         self.now: Arrays = {}
         self.following: Arrays = {}
         self.action = np.zeros(size, np.int32)
-        self.reward, self.end = np.zeros(size, np.float32), np.zeros(size, np.uint8)
+        self.reward = np.zeros(size, np.float32)
+        self.end, self.goal = np.zeros(size, np.uint8), np.zeros(size, np.bool_)
 
     def __len__(self) -> int:
         return self.size if self.full else self.next
@@ -102,7 +109,8 @@ class Ring:
             for side, arrays in zip(self._sides, (packed, after[1]), strict=True):
                 for name, array in arrays.items():
                     side[name][place] = array
-            self.action[place], self.reward[place], self.end[place] = step.action, step.reward, step.end
+            for name in COLUMNS:
+                getattr(self, name)[place] = getattr(step, name)
         self.full = self.full or self.next + len(steps) >= self.size
         self.next = (self.next + len(steps)) % self.size
         return places
@@ -139,6 +147,7 @@ class Ring:
             self.end[last] != ENDED,
             places,
             weight,
+            self.goal[places].astype(np.float32),
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -50,11 +50,6 @@ class DQNSettings(NetworkSettings, StepSettings):
     dueling: bool = setting(
         True, "whether the values are a state's value and centred advantages", source=DUELING
     )
-    bounded: bool = setting(
-        False,
-        "clamp the values that targets are made of to the range of the task's returns; without it an action "
-        "that changes nothing can get a value above all returns",
-    )
     n_step: int = setting(3, "steps of a transition, fewer at the end of an episode", source=RAINBOW, low=1)
     vary_steps: bool = setting(
         False,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
@@ -17,18 +15,16 @@ def double_q_target(
     target: Float[Tensor, "N B"],
     *,
     double: bool = True,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> Float[Tensor, " N"]:
     """y = R + γ^n Q_target(s', a'), where a' is the online network's best action (arXiv:1509.06461 eq. 4).
 
     Args:
         returns, discount: R and γ^n. alive: whether s' has a value; an ended episode has none.
         online, target: both networks' values of s', -inf for illegal actions.
-        bounds: the least and the greatest possible return, to which the values of s' are clamped.
         double: whether the online network chooses a'; else the target network does (arXiv:1312.5602).
     """
     best = (online if double else target).argmax(1, keepdim=True)
-    following = target.gather(1, best)[:, 0].clamp(*bounds)
+    following = target.gather(1, best)[:, 0]
     return returns + discount * following.where(alive, 0.0)
 
 

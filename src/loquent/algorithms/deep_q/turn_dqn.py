@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,14 +23,15 @@ from loquent.adapters.table import Table
 from loquent.agents.turns import TurnAgent
 from loquent.algorithms import logged_keys
 from loquent.algorithms.deep_q import targets
-from loquent.algorithms.deep_q.replay import ENDED, Arrays, Drawn, Prioritized, Queues, Replay, Step
+from loquent.algorithms.deep_q.replay import Arrays, Drawn, Prioritized, Queues, Replay
 from loquent.algorithms.deep_q.settings import DQNSettings
-from loquent.algorithms.deep_q.transitions import steps_of
+from loquent.algorithms.deep_q.transitions import steps_of, with_goals
 from loquent.core.agent import Agent
 from loquent.core.algorithm import Playing
 from loquent.core.episode import Episode
 from loquent.core.seeding import Key
-from loquent.core.task import Task
+from loquent.core.task import Row, Task
+from loquent.core.values import Record
 from loquent.data.tables.rows import by_id
 from loquent.files import saved_state
 from loquent.files.machine import parallel
@@ -36,10 +39,10 @@ from loquent.models.turns.building import build
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
 from loquent.pretrained.learning.noisy import stir
 from loquent.pretrained.learning.optimization import Means, trainable
+from loquent.pretrained.learning.stopping import apart, calibrate, goal_loss
 from loquent.pretrained.learning.turn_network import Head, Store, TurnNetwork
 
 START = Key(0, ("algorithm",))
-EVERYTHING = (-math.inf, math.inf)
 COUNTERS = ("rounds", "finished", "learned", "copied")
 PER_STEP = ("dqn/loss", "dqn/value", "dqn/error", "gradient/norm")
 
@@ -92,6 +95,11 @@ class TurnDQN(Playing):
         stir(model.policy, None)
         return TurnAgent(self.name, model, greedy=True)
 
+    def calibrate(self, model: TurnNetwork, rows: Sequence[Row], weights: Record, seed: int) -> None:
+        """Choose the threshold of the stop head on held-out rows."""
+        stir(model.policy, None)
+        calibrate(model, self.config, rows, weights, seed)
+
     def sit(self, table: Table, updates: int) -> None:
         """Start to play at a table; BadSetting if the network would learn a reward that does not count."""
         self.actor.check_rewards(table.weights)
@@ -106,16 +114,18 @@ class TurnDQN(Playing):
         table, config, means = self.table, self.config, Means()
         assert table is not None
         rows = by_id(table.sampler.pool.rows)
+        goals, stop = self.actor.goals(rows), self.actor.stop
+        earned = config.gamma * self.actor.stop_earns(table.weights)
         episodes: list[Episode] = []
         for _ in range(config.steps // config.games):
             table.act(self._actions())
             self.rounds += 1
             new = table.take()
             for episode in new:
-                self.replay.add(steps_of(episode, self.actor.actions, table.weights))
-                known = self.actor.known_endings(episode, rows[episode.row], table.weights)
-                if known:
-                    self.replay.add([Step(now, a, reward, now, ENDED) for now, a, reward in known])
+                steps = steps_of(episode, self.actor.actions, table.weights)
+                if goals is not None and stop is not None:
+                    steps = with_goals(steps, partial(goals, episode.row), stop, earned)
+                self.replay.add(steps)
             self.auxiliary.collect(new, rows)
             self.finished += len(new)
             episodes += new
@@ -126,6 +136,7 @@ class TurnDQN(Playing):
         return episodes, {
             **dict.fromkeys(PER_STEP, math.nan),
             **self.auxiliary.log_values(),
+            **self.actor.stop_values(),
             **means.log_values(),
             "dqn/actions": float(self.rounds * config.games),
             "dqn/exploration": self.exploration,
@@ -206,13 +217,18 @@ class TurnDQN(Playing):
         running = [i for i in range(len(observations)) if i not in asked]
         for i, text in zip(asked, actor.answers([observations[i] for i in asked]) if asked else ()):
             choices[i] = text
-        draws = self.key.child("act", self.rounds).generator().random((len(observations), 2))
+        draws = (
+            self.key.child("act", self.rounds)
+            .generator()
+            .random((len(observations), 2 + (actor.stop is not None)))
+        )
         explore, share = draws[running, 0] < self.exploration, draws[running, 1]
         best: NDArray[np.int64] | None = None
         if not explore.all():
             if self.config.noisy:
                 stir(actor.policy, self.key.child("noise", "act", self.rounds))
-            best = actor.choose([observations[i] for i in running], None)
+            uniform = None if actor.stop is None else draws[running, 1:]
+            best = actor.choose([observations[i] for i in running], uniform)
         for k, i in enumerate(running):
             if explore[k]:
                 choices[i] = actor.explore(observations[i], share[k])
@@ -234,10 +250,14 @@ class TurnDQN(Playing):
 
         def loss(numbers: list[int]) -> Loss:
             part = drawn.take(numbers)
-            own = self._values(policy, part.now)
+            own, likely = self.actor.values_and_goal(policy, self.store.batch(part.now))
             each, error = targets.q_loss(own, torch.from_numpy(part.action).to(own.device), target[numbers])
             errors[numbers] = error.detach().double().cpu()
             logged = {"dqn/loss": each, "dqn/value": target[numbers], "dqn/error": error.abs()}
+            if likely is not None:
+                goal = torch.from_numpy(part.goal).to(own.device)
+                logged |= {"stop/loss": goal_loss(likely, goal), "stop/goal": goal}
+                each = each + config.stop_weight * logged["stop/loss"]
             return Loss((each * torch.from_numpy(part.weight).to(own.device)).sum(), logged)
 
         norm = self.gradient.learn(list(range(len(target))), loss, means, divisor=len(target))
@@ -263,11 +283,12 @@ class TurnDQN(Playing):
             online,
             self._values(self.target, drawn.following),
             double=self.config.double,
-            bounds=(self.config.bounded and self.actor.task.spec.return_range) or EVERYTHING,
         )
 
     def _values(self, network: nn.Module, arrays: Arrays) -> Tensor:
-        return self.actor.values(network, self.store.batch(arrays))
+        """The values of the actions that the network chooses among, -inf for others."""
+        values, stop = self.actor.values(network, self.store.batch(arrays)), self.actor.stop
+        return values if stop is None else values.masked_fill(~apart(values.isfinite(), stop), -torch.inf)
 
     def _stir(self, network: nn.Module, purpose: str) -> None:
         if self.config.noisy:

@@ -33,9 +33,10 @@ from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.models.turns.building import build
 from loquent.models.turns.settings import PolicySettings
-from loquent.models.turns.turn_scores import ScoredTurns, logprob_of, policy_of
+from loquent.models.turns.turn_scores import ScoredTurns, logprob_of, outputs_of
 from loquent.pretrained.learning.gradient_step import GradientStep, Logged, Loss
 from loquent.pretrained.learning.optimization import Means, minibatches, trainable
+from loquent.pretrained.learning.stopping import calibrate, goal_loss
 from loquent.pretrained.learning.turn_network import Head, TurnNetwork
 
 START = Key(0, ("algorithm",))
@@ -176,6 +177,10 @@ class TurnPPO(TurnAlgorithm):
         model.warm()
         return StopForcing(agent, model.task) if self.config.stop_forcing else agent
 
+    def calibrate(self, model: TurnNetwork, rows: Sequence[Row], weights: Record, seed: int) -> None:
+        """Choose the threshold of the stop head on held-out rows."""
+        calibrate(model, self.config, rows, weights, seed)
+
     def read_episodes(self, episodes: Sequence[Episode], rows: Mapping[str, Row]) -> None:
         """Let the network read what it learns besides its choices."""
         self.auxiliary.collect(episodes, rows)
@@ -203,6 +208,7 @@ class TurnPPO(TurnAlgorithm):
         return {
             **dict.fromkeys(PER_STEP, math.nan),
             **self.auxiliary.log_values(),
+            **model.stop_values(),
             **means.log_values(),
             "critic/explained_variance": math.nan if explained is None else explained,
             "gradient/steps": float(steps),
@@ -212,7 +218,7 @@ class TurnPPO(TurnAlgorithm):
 
     def loss(self, model: TurnNetwork, batch: ScoredTurns) -> dict[str, Float[Tensor, " N"]]:
         """The loss as "total", and the logged values: a number for each turn."""
-        chosen, value = policy_of(model, batch.features, batch.legality)
+        chosen, value, likely = outputs_of(model, batch.features, batch.legality)
         new, entropy = logprob_of(chosen, batch.choice), chosen.entropy()
         assert batch.advantage is not None
         assert batch.target is not None
@@ -221,8 +227,14 @@ class TurnPPO(TurnAlgorithm):
         )
         critic = losses.squared_error(value, batch.target, batch.value, self.config.value_clip)
         total = policy + self.config.value_coefficient * critic - self.config.entropy_coefficient * entropy
+        stopping = {}
+        if likely is not None:
+            assert batch.goal is not None
+            stopping = {"stop/loss": goal_loss(likely, batch.goal), "stop/goal": batch.goal}
+            total = total + self.config.stop_weight * stopping["stop/loss"]
         return {
             "total": total,
+            **stopping,
             "policy/loss": policy,
             "policy/entropy": entropy,
             "policy/ratio": ratio,

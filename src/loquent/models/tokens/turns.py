@@ -37,6 +37,7 @@ class TurnBatch:
     ended: Any  # bool[N]: by a rule after this turn, so nothing is bootstrapped
     episode: Any  # int64[N]: index into the episodes of the batch
     turn: Any  # int64[N]: number of the utterance in its episode
+    goal: Any = None  # float32[N]: whether the goal holds in the observation, if the learner asks for it
 
     def __len__(self) -> int:
         return len(self.legal)
@@ -69,6 +70,8 @@ class TurnBatch:
         changed: dict[str, Any] = {
             name: change(getattr(self, name)) for name in ("choice", "reward", "ended", "episode", "turn")
         }
+        if self.goal is not None:
+            changed["goal"] = change(self.goal)
         for name in ("features", "next_features"):
             changed[name] = {key: change(array) for key, array in getattr(self, name).items()}
         return replace(self, **changed)
@@ -91,13 +94,20 @@ class _Columns:
 
 
 def turn_batch(
-    episodes: Sequence[Episode], view: View, actions: ActionSet, weights: Record, *, seat: str | None = None
+    episodes: Sequence[Episode],
+    view: View,
+    actions: ActionSet,
+    weights: Record,
+    *,
+    seat: str | None = None,
+    goal: Callable[[str, Observation], bool] | None = None,
 ) -> TurnBatch:
     """The batch of all answers of one seat (by default each episode's learning seat).
 
     Args:
         view: turns an Observation into arrays by name, each name with one shape and type.
         weights: the weight of each reward by name; other rewards do not count.
+        goal: whether the goal of the row with an id holds in an observation; None: nobody asks.
 
     Raises:
         LoquentError: an episode has no observations in memory, an answer has no observation before it, the
@@ -116,6 +126,10 @@ def turn_batch(
     place = np.zeros(len(observations), dtype=np.int64)
     place[used] = np.arange(len(used))
     arrays = _arrays(view, [observations[i] for i in used])
+    goals = None
+    if goal is not None:
+        pairs = zip(columns.episode, columns.before, strict=True)
+        goals = np.array([goal(episodes[i].row, observations[j]) for i, j in pairs], dtype=np.float32)
     now, after = place[columns.before], place[columns.following]
     return TurnBatch(
         features={name: array[now] for name, array in arrays.items()},
@@ -127,6 +141,7 @@ def turn_batch(
         ended=np.array(columns.ended, dtype=np.bool_),
         episode=np.array(columns.episode, dtype=np.int64),
         turn=np.array(columns.turn, dtype=np.int64),
+        goal=goals,
     )
 
 

@@ -20,6 +20,7 @@ from loquent.models.turns.actor import FeatureNetwork
 from loquent.models.turns.inputs import Inputs
 from loquent.models.turns.settings import NetworkSettings
 from loquent.pretrained.learning.noisy import linear, noisy
+from loquent.pretrained.learning.stopping import StopHead, apart
 from loquent.pretrained.learning.turn_network import Head, Store
 
 Read = tuple[dict[str, Tensor], Bool[Tensor, "N n"]]  # features and legal actions
@@ -39,14 +40,17 @@ class Values(nn.Module):
         self.value = None
         if head.dueling:
             self.value = nn.Sequential(noisy(value, head.sigma), linear(widths[1], 1, head.sigma))
+        self.stop = StopHead(self.encoder.width) if head.stop else None
 
-    def forward(self, features: Mapping[str, Tensor]) -> Float[Tensor, "N n"]:
-        """The values of all actions, legal or not."""
+    def forward(
+        self, features: Mapping[str, Tensor]
+    ) -> tuple[Float[Tensor, "N n"], Float[Tensor, " N"] | None]:
+        """The values of all actions, legal or not, and the logits of P(the goal holds)."""
         state = self.encoder(features)
         values: Tensor = self.advantage(state)
-        if self.value is None:
-            return values
-        return values - values.mean(1, keepdim=True) + self.value(state)
+        if self.value is not None:
+            values = values - values.mean(1, keepdim=True) + self.value(state)
+        return values, None if self.stop is None else self.stop(state)
 
 
 class ValueActor(FeatureNetwork):
@@ -75,15 +79,14 @@ class ValueActor(FeatureNetwork):
         self.policy.eval()
 
     @torch.no_grad()
-    def choose(
+    def propose(
         self, observations: Sequence[Observation], uniform: NDArray[np.float64] | None
-    ) -> NDArray[np.int64]:
-        """The legal action with the greatest value for each observation."""
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """The legal action with the greatest value for each observation, and P(the goal holds)."""
         legal = torch.as_tensor(self.mask([each.legal for each in observations]), device=self.device)
-        best: NDArray[np.int64] = (
-            self.values(self.policy, (self.features(observations), legal)).argmax(1).cpu().numpy()
-        )
-        return best
+        legal = legal if self.stop is None else apart(legal, self.stop)
+        values, goal = self.values_and_goal(self.policy, (self.features(observations), legal))
+        return values.argmax(1).cpu().numpy(), self.likely(goal, observations)
 
     def explore(self, observation: Observation, uniform: float) -> int:
         """An action at random: a legal one, or any without the setting `legal`."""
@@ -93,9 +96,15 @@ class ValueActor(FeatureNetwork):
 
     def values(self, module: nn.Module, batch: Read) -> Float[Tensor, "N n"]:
         """The values of all actions, -inf for illegal ones."""
+        return self.values_and_goal(module, batch)[0]
+
+    def values_and_goal(
+        self, module: nn.Module, batch: Read
+    ) -> tuple[Float[Tensor, "N n"], Float[Tensor, " N"] | None]:
+        """The values, and the logits of P(the goal holds)."""
         features, legal = batch
-        values: Tensor = module(features)
-        return values.masked_fill(~legal, -torch.inf)
+        values, goal = module(features)
+        return values.masked_fill(~legal, -torch.inf), goal
 
     def store(self) -> Packed:
         """A replay keeps the arrays of the inputs, and the legal actions as bits."""

@@ -30,6 +30,7 @@ from loquent.models.turns.parts import (
 )
 from loquent.models.turns.settings import NetworkSettings, PolicySettings
 from loquent.models.turns.turn_scores import Legality, distribution
+from loquent.pretrained.learning.stopping import StopHead, apart
 from loquent.pretrained.learning.turn_network import TurnNetwork
 
 
@@ -45,18 +46,22 @@ class Network(nn.Module):
         self.own = encoders.build(inputs) if settings.critic == "network" else None  # the critic's encoder
         self.policy_hidden, self.value_hidden, widths = encoders.hidden_layers(self.encoder)
         self.policy, self.value = nn.Linear(widths[0], sum(sizes)), nn.Linear(widths[1], 1)
+        self.stop = StopHead(self.encoder.width) if settings.stop_head else None
         self.sizes, self.bounded = list(sizes), settings.value == "tanh"
         for head, gain in ((self.policy, 0.01), (self.value, 1.0)):
             nn.init.orthogonal_(head.weight, gain)
             nn.init.zeros_(head.bias)
 
-    def forward(self, features: Mapping[str, Tensor]) -> tuple[tuple[Tensor, ...], Float[Tensor, " N"]]:
-        """The logits, f[N, size] for each of `sizes`, and the values."""
+    def forward(
+        self, features: Mapping[str, Tensor]
+    ) -> tuple[tuple[Tensor, ...], Float[Tensor, " N"], Float[Tensor, " N"] | None]:
+        """The logits, f[N, size] for each of `sizes`, the values, and the logits of P(the goal holds)."""
         state = self.encoder(features)
         logits = self.policy(self.policy_hidden(state)).split(self.sizes, 1)
         other = state if self.own is None else self.own(features)
         value = self.value(self.value_hidden(other))[:, 0]
-        return logits, value.tanh() if self.bounded else value
+        goal = None if self.stop is None else self.stop(state)
+        return logits, value.tanh() if self.bounded else value, goal
 
 
 class FeatureNetwork(TurnNetwork):
@@ -94,6 +99,14 @@ class FeatureNetwork(TurnNetwork):
             for split in self.task.spec.splits:
                 self.inputs.warm(self.task, self.task.rows(split))
         self._warm = True
+
+    def likely(self, goal: Tensor | None, observations: Sequence[Observation]) -> NDArray[np.float64] | None:
+        """P(the goal holds) by its logits; 0 where `stop` is illegal. None without a stop head."""
+        if goal is None or self.stop is None:
+            return None
+        contains, stop = self.actions.contains, self.stop
+        legal = [not self.settings.legal or contains(each.legal, stop) for each in observations]
+        return np.where(legal, goal.double().sigmoid().cpu().numpy(), 0.0)
 
     def features(self, observations: Sequence[Observation]) -> dict[str, Tensor]:
         """The arrays of observations as tensors, stacked by name."""
@@ -143,29 +156,37 @@ class TurnActor(FeatureNetwork):
         self.policy.eval()
 
     @torch.no_grad()
-    def choose(
+    def propose(
         self, observations: Sequence[Observation], uniform: NDArray[np.float64] | None
-    ) -> NDArray[np.int64]:
-        """The number of a legal action for each observation.
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """The number of a legal action for each observation, and P(the goal holds).
 
         Args:
             uniform: f64[N, draws] in [0, 1), which draw the actions; None takes the most probable number of
                 the action, or of each part in turn.
         """
-        logits, _ = self.policy(self.features(observations))
+        logits, _, goal = self.policy(self.features(observations))
+        likely = self.likely(goal, observations)
         if not self.dense:
-            return self._walk(logits, observations, uniform)
-        legality = Legality(self._mask([observation.legal for observation in observations]))
+            return self._walk(logits, observations, uniform), likely
+        mask = self._mask([observation.legal for observation in observations])
+        legality = Legality(mask if self.stop is None else apart(mask, self.stop))
         chosen = distribution(logits, legality, self.tree)
         assert isinstance(chosen, Dense)
-        return chosen.best() if uniform is None else chosen.draw(uniform[:, 0])
+        return chosen.best() if uniform is None else chosen.draw(uniform[:, 0]), likely
 
     def distribution(
         self, features: Mapping[str, Tensor], legality: Legality
     ) -> tuple[Dense | Path, Float[Tensor, " N"]]:
         """The distribution over legal actions, and the values."""
-        logits, value = self.policy(features)
-        return distribution(logits, legality, self.tree), value
+        return self.distribution_and_goal(features, legality)[:2]
+
+    def distribution_and_goal(
+        self, features: Mapping[str, Tensor], legality: Legality
+    ) -> tuple[Dense | Path, Float[Tensor, " N"], Float[Tensor, " N"] | None]:
+        """The distribution over legal actions, the values, and the logits of P(the goal holds)."""
+        logits, value, goal = self.policy(features)
+        return distribution(logits, legality, self.tree), value, goal
 
     def state_values(self, features: Mapping[str, Tensor]) -> Float[Tensor, " N"]:
         """The values of states, whatever is legal in them."""
@@ -173,20 +194,36 @@ class TurnActor(FeatureNetwork):
         return values
 
     def legality(self, batch: TurnBatch) -> Legality:
-        """The legal actions of turns, and the numbers of the parts of those that were taken."""
+        """The legal actions of turns, and the numbers of the parts of those that were taken.
+
+        With a stop head `stop` is the only action where it was taken, and elsewhere none.
+        """
+        stopped = (
+            None if self.stop is None else torch.as_tensor(batch.choice == self.stop, device=self.device)
+        )
         if self.dense:
-            return Legality(self._mask(batch.legal))
+            mask = self._mask(batch.legal)
+            return Legality(mask if self.stop is None else apart(mask, self.stop, stopped))
         numbers = np.full((len(batch), len(self.actions.parts)), -1, dtype=np.int64)
         for row, choice in enumerate(batch.choice.tolist()):
             own = self.actions.split(choice)
             numbers[row, : len(own)] = own
         parts = legal_parts(self.actions, batch.legal, numbers, obey=self.settings.legal)
         device = self.device
+        tensors = [torch.as_tensor(part, device=device) for part in parts]
+        if self.stop is not None:
+            tensors[0] = apart(tensors[0], self._stop_number, stopped)
         return Legality(
             None,
-            tuple(torch.as_tensor(part, device=device) for part in parts),
+            tuple(tensors),
             torch.as_tensor(numbers, device=device),
         )
+
+    @property
+    def _stop_number(self) -> int:
+        """The number of `stop` in the first part of actions, which no other action has."""
+        assert self.stop is not None
+        return self.actions.split(self.stop)[0]
 
     def _mask(self, legal: Sequence[Any]) -> Tensor:
         return torch.as_tensor(self.mask(legal), device=self.device)
@@ -210,12 +247,10 @@ class TurnActor(FeatureNetwork):
             legal = np.stack([masks[i] if self.settings.legal else np.ones_like(masks[i]) for i in rows])
             if not legal.any(1).all():
                 raise self.stuck()
-            scores = (
-                masked_log_softmax(part[rows], torch.as_tensor(legal, device=self.device))
-                .double()
-                .cpu()
-                .numpy()
-            )
+            allowed = torch.as_tensor(legal, device=self.device)
+            if self.stop is not None and not k:
+                allowed = apart(allowed, self._stop_number)
+            scores = masked_log_softmax(part[rows], allowed).double().cpu().numpy()
             values = scores.argmax(1) if uniform is None else draw_entries(scores, uniform[rows, k])
             for i, value in zip(rows, values.tolist(), strict=True):
                 numbers[i].append(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loquent.core.seeding import Key
 from loquent.core.task import Task
 from loquent.errors import BadSetting
@@ -26,7 +28,7 @@ def build(name: str, task: Task, settings: NetworkSettings, key: Key, head: Head
             f"algorithm.kind = {name!r} chooses among actions, but {task.identity} takes free text; use "
             "a task with actions"
         )
-    cls = settings.task_network
+    cls, head = settings.task_network, replace(head, stop=settings.stop_head)
     network: TurnNetwork
     if cls is not None:
         network = cls(task, cls.fill_settings(settings.network_settings), key, head)
@@ -35,5 +37,7 @@ def build(name: str, task: Task, settings: NetworkSettings, key: Key, head: Head
     else:
         network = ValueActor(task, settings, key, head)
     network.head = head
+    if settings.stop_head:
+        network.decide_stops()
     network.policy.to(devices.device(settings.device))
     return network

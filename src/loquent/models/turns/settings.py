@@ -57,6 +57,22 @@ class NetworkSettings:
     heads: int = setting(4, "attention heads", low=1)
     patch: tuple[int, ...] = setting((10, 10), "height and width of a patch of the image, in pixels")
     legal: bool = setting(True, "never choose an illegal action")
+    stop_head: bool = setting(
+        False,
+        "learn P(the goal holds) in every visited state, and let it decide when to stop: training stops with "
+        "this probability, evaluation from a threshold on, which is chosen on held-out rows; for tasks with "
+        "`stop` and `goal`",
+    )
+    stop_weight: float = setting(
+        0.5, "weight of the cross-entropy of this probability, on the layers that the choices share", low=0.0
+    )
+    stop_discount: float = setting(
+        1.0,
+        "the threshold has the highest mean of stop_discount^answers · return on held-out rows",
+        low=0.0,
+        high=1.0,
+    )
+    stop_rows: int = setting(300, "rows of training.evaluate_split that it is chosen on, at most", low=1)
     device: str = setting("cpu", "the device of the network", choices=("auto", "cpu", "cuda"))
 
     @property

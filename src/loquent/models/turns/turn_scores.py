@@ -53,6 +53,7 @@ class ScoredTurns:
     bootstrap: Tensor  # f32[N]: the value after the last turn of an episode that has not ended; else 0
     advantage: Tensor | None = None
     target: Tensor | None = None
+    goal: Tensor | None = None  # f32[N]: whether the goal holds, for a network with a stop head
 
     def __len__(self) -> int:
         return len(self.choice)
@@ -96,8 +97,15 @@ def policy_of(
     network: TurnNetwork, features: Mapping[str, Tensor], legality: Legality | None
 ) -> tuple[Dense | Path, Tensor]:
     """The distribution of a network over the legal actions of N turns, and the values f[N]."""
-    chosen, value = network.distribution(features, legality)
-    return Dense(chosen) if isinstance(chosen, Tensor) else chosen, value
+    return outputs_of(network, features, legality)[:2]
+
+
+def outputs_of(
+    network: TurnNetwork, features: Mapping[str, Tensor], legality: Legality | None
+) -> tuple[Dense | Path, Tensor, Tensor | None]:
+    """As `policy_of`, and the logits f[N] of P(the goal holds); None without a stop head."""
+    chosen, value, goal = network.distribution_and_goal(features, legality)
+    return Dense(chosen) if isinstance(chosen, Tensor) else chosen, value, goal
 
 
 @torch.no_grad()
@@ -129,6 +137,7 @@ def score(network: TurnNetwork, batch: TurnBatch) -> ScoredTurns:
         logprob=torch.cat(logprobs),
         value=torch.cat(values),
         bootstrap=_bootstrap(network, turns),
+        goal=turns.goal,
     )
 
 

@@ -6,7 +6,7 @@ The networks over features are `models.turns.actor.TurnActor`. A world brings it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,6 +28,7 @@ from loquent.errors import BadCheckpoint, BadSetting, LoquentError
 from loquent.files.tensor_files import read_tensors, save_network
 from loquent.pretrained.learning.gradient_step import GradientStep
 from loquent.pretrained.learning.optimization import Means
+from loquent.pretrained.learning.stopping import StopHead, decide
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ class Head:
 
     dueling: whether the values are a state's value and centred advantages (arXiv:1511.06581).
     sigma: σ0 of noisy layers (arXiv:1706.10295); None: no noise.
+    stop: whether `policy` has a `StopHead` under the name `stop`.
     """
 
     critic: bool = True
     dueling: bool = False
     sigma: float | None = None
+    stop: bool = False
 
 
 class TurnNetwork:
@@ -60,6 +63,8 @@ class TurnNetwork:
     head_modules: ClassVar[tuple[str, ...]] = ()
     """The modules of `policy` behind its trunk, whose outputs are what `Head` says."""
     head: Head = Head()
+    stop: int | None = None
+    """The number of the task's answer `stop` if a head decides on it (`decide_stops`); else None."""
     task: Task
     actions: ActionSet
     inputs: Any
@@ -163,9 +168,65 @@ class TurnNetwork:
         """The number of a legal action for each observation; without `uniform` the best action.
 
         Args:
-            uniform: f64[N, draws] in [0, 1), which draw the actions of a policy.
+            uniform: f64[N, draws] in [0, 1), which draw the actions of a policy. With a stop head the last
+                ones draw whether it stops; without `uniform` its threshold decides.
+        """
+        actions, likely = self.propose(observations, uniform)
+        if likely is None or self.stop is None:
+            return actions
+        stops = decide(likely, self.threshold, None if uniform is None else uniform[:, -1])
+        return np.where(stops, self.stop, actions)
+
+    def propose(
+        self, observations: Sequence[Observation], uniform: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """The actions of `choose` before a stop head decides, and P(the goal holds), f64[N].
+
+        With a stop head they are other actions than `stop` where there are any; without one there is no
+        probability. The arguments are those of `choose`.
         """
         raise NotImplementedError
+
+    def decide_stops(self) -> None:
+        """Let the stop head of `policy` decide on the task's answer `stop`.
+
+        Raises:
+            BadSetting: the network has no such head, or the task has no such answer.
+        """
+        number = self.actions.index(self.task.stop) if self.task.stop else None
+        if number is None or not isinstance(dict(self.policy.named_children()).get("stop"), StopHead):
+            raise BadSetting(
+                f"stop_head = true: {self.task.identity} with {type(self).__name__} has no answer that ends "
+                "an episode where a goal holds, or the network has no head for it; set it to false"
+            )
+        self.stop, self.draws = number, self.draws + 1
+
+    @property
+    def threshold(self) -> float:
+        """The least P(the goal holds) at which evaluation stops."""
+        return float(self._stop_head.threshold)
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._stop_head.threshold.fill_(value)
+
+    @property
+    def _stop_head(self) -> StopHead:
+        head = self.policy.stop
+        assert isinstance(head, StopHead)
+        return head
+
+    def goals(self, rows: Mapping[str, Row]) -> Callable[[str, Observation], bool] | None:
+        """Whether the goal of the row with an id holds in an observation; None without a stop head.
+
+        Args:
+            rows: training rows by their ids.
+        """
+        return None if self.stop is None else lambda row, observation: self.task.goal(rows[row], observation)
+
+    def stop_earns(self, weights: Record) -> float:
+        """The weighted rewards of `stop` where the goal holds."""
+        return self.task.total(self.task.stop_rewards, weights)
 
     def explore(self, observation: Observation, uniform: float) -> int:
         """A legal action at random, by a uniform number in [0, 1)."""
@@ -194,6 +255,12 @@ class TurnNetwork:
         """
         raise NotImplementedError
 
+    def values_and_goal(
+        self, module: nn.Module, batch: Any
+    ) -> tuple[Float[Tensor, "N B"], Float[Tensor, " N"] | None]:
+        """`values`, and the logits of P(the goal holds); None without a stop head."""
+        return self.values(module, batch), None
+
     def store(self) -> Store:
         """How a replay keeps what the network reads."""
         raise NotImplementedError
@@ -208,6 +275,12 @@ class TurnNetwork:
         """
         raise NotImplementedError
 
+    def distribution_and_goal(
+        self, features: Mapping[str, Tensor], legality: Any
+    ) -> tuple[Any, Float[Tensor, " N"], Float[Tensor, " N"] | None]:
+        """`distribution`, and the logits of P(the goal holds); None without a stop head."""
+        return *self.distribution(features, legality), None
+
     def state_values(self, features: Mapping[str, Tensor]) -> Float[Tensor, " N"]:
         """The values of states; only of a network with a critic."""
         raise NotImplementedError
@@ -220,17 +293,20 @@ class TurnNetwork:
         """What the network learns besides its choices, with draws from a key; by default nothing."""
         return Auxiliary()
 
+    def stop_values(self) -> dict[str, float]:
+        """The values to log of a stop head, with nan for those that gradient steps add to the means."""
+        if self.stop is None:
+            return {}
+        return {"stop/threshold": self.threshold}
+
     def check_rewards(self, weights: Record) -> None:
-        """Raise BadSetting if the settings need a reward that does not count; by default none does."""
-
-    def known_endings(
-        self, episode: Episode, row: Row, weights: Record
-    ) -> list[tuple[Observation, int, float]]:
-        """Actions that would have ended the episode, with their rewards, if the row tells these.
-
-        Each has the observation that it answers. By default there are none.
-        """
-        return []
+        """Raise BadSetting if a stop head decides on `stop`, and nothing is earned by it."""
+        if self.stop is not None and self.stop_earns(weights) <= 0:
+            raise BadSetting(
+                f"stop_head = true: `{self.task.stop}` must earn a reward where the goal holds, and "
+                f"{', '.join(self.task.stop_rewards)} does not count here; set stop_head to false, or "
+                "give it a weight"
+            )
 
 
 def _check_start(saved: Mapping[str, Any], own: Mapping[str, Any], place: str) -> None:

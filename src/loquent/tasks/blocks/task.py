@@ -92,6 +92,8 @@ class Blocks(Task):
     }
     vector_view: ClassVar[str] = "loquent.tasks.blocks.vector_view:BlocksView"
     many: ClassVar[str] = "loquent.tasks.blocks.vector.episodes:Episodes"
+    stop: ClassVar[str] = "stop"
+    stop_rewards: ClassVar[Record] = WON
     spec = TaskSpec(
         id="blocks",
         rewards=Record(answer=1.0, edit=-0.1),
@@ -231,6 +233,10 @@ class Blocks(Task):
     def satisfied(self, state: State) -> bool:
         """Whether the statement has the wanted truth value, so that `stop` earns 1."""
         return ending(row_program(state), state.row["target"], state.board) == RIGHT
+
+    def goal(self, row: Row, observation: Observation) -> bool:
+        """Whether the statement has the wanted truth value on the board of an observation."""
+        return ending(compile_program(row["program"]), row["target"], observation.fields["board"]) == RIGHT
 
     def finishing(self, state: State) -> str | None:
         """`stop` where the statement has the wanted truth value."""

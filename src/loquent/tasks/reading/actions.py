@@ -71,6 +71,12 @@ class Slots(Commands, actions.Slots):
             raise IndexError(f"action {i} is not in 0..{len(self) - 1}")
         return super().text(i, legal)
 
+    def index(self, text: str, legal: Legal = None) -> int | None:
+        """The number of a text; a plain command has the same in every turn, so it needs no `legal`."""
+        if legal is None and text in self.plain:
+            return self.plain.index(text)
+        return super().index(text, legal)
+
     def mask(self, legal: Legal) -> NDArray[np.bool_]:
         count = self.legal_queries(legal)
         return np.arange(len(self)) < (len(self.plain) + count if count >= 0 else 0)

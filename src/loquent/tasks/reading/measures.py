@@ -11,12 +11,14 @@ from loquent.core.values import Record
 Ended = Sequence[tuple[Row, Observation]]  # each game's row and last observation
 SMALLER_IS_BETTER = ("steps_mean", "steps_mean_penalised")
 NO_DIRECTION = ("n_games", "stop_rate")
+DISCOUNT = 0.98  # of one command, in `discounted`
 
 
 def summary(ended: Ended, budget: int, score: Callable[[Row, str], tuple[float, float]]) -> dict[str, float]:
     """The measures of the paper and of its code, by name; empty for no game.
 
     sufficient: the share of games whose memory holds a right answer at the end.
+    discounted: the mean of sufficient · 0.98^steps: each command costs 2 % of what a sufficient memory earns.
     steps_mean: the mean number of commands. stop_rate: the share of games that the agent stopped itself.
     found_rate: the share of searches that found their query; absent without a search.
     n_games: the number of games.
@@ -34,6 +36,9 @@ def summary(ended: Ended, budget: int, score: Callable[[Row, str], tuple[float, 
     searches = sum(field["searches"] for field in fields)
     values = {
         "sufficient": fmean(field["sufficient"] for field in fields),
+        "discounted": fmean(
+            field["sufficient"] * DISCOUNT**count for field, count in zip(fields, steps, strict=True)
+        ),
         "steps_mean": fmean(steps),
         "stop_rate": fmean(field["ended"] == "stopped" for field in fields),
         "n_games": float(len(fields)),

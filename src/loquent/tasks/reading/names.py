@@ -10,6 +10,8 @@ AGENTS: dict[str, str] = {
     "reading/read_all": "loquent.tasks.reading.players.experts:ReadAll",
     "reading/words_in_order": "loquent.tasks.reading.players.experts:WordsInOrder",
     "reading/words_at_random": "loquent.tasks.reading.players.experts:WordsAtRandom",
+    "reading/rarest_first": "loquent.tasks.reading.players.rarity:RarestFirst",
+    "reading/tree": "loquent.tasks.reading.players.tree:Tree",
     "reading/oracle": "loquent.tasks.reading.players.experts:Oracle",
     "reading/full_document": "loquent.tasks.reading.players.experts:FullDocument",
     "reading/person": "loquent.tasks.reading.players.person:Person",

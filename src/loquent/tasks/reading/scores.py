@@ -69,6 +69,12 @@ def spans(needles: Iterable[str], memory: Iterable[str]) -> list[tuple[int, int]
 
 
 @lru_cache(maxsize=1 << 16)
+def sentence_words(sentence: str) -> str:
+    """The words of a sentence of tokens by which answers are compared, with single spaces between them."""
+    return " ".join(answer_words(sentence))
+
+
+@lru_cache(maxsize=1 << 16)
 def token_words(token: str) -> tuple[str, ...]:
     """The words of one token by which answers are compared; () for punctuation and articles."""
     return tuple(answer_words(token))

@@ -80,6 +80,8 @@ class Reading(RowsTask):
         "ansi": "loquent.tasks.reading.terminal:render",
     }
     vector_view: ClassVar[str] = "loquent.tasks.reading.views:MemoryView"
+    stop: ClassVar[str] = STOP
+    stop_rewards: ClassVar[Record] = Record(sufficient=1.0)
 
     def __init__(self, options: settings.Options | None = None) -> None:
         super().__init__(options)
@@ -197,6 +199,11 @@ class Reading(RowsTask):
         normalised = state.game.document.answer_words
         memory = [normalised[i] for i in state.memory]
         return scores.sufficient(state.game.needles, memory, self.options.match)
+
+    def goal(self, row: Row, observation: Observation) -> bool:
+        """Whether the memory of an observation holds a right answer."""
+        memory = map(scores.sentence_words, observation.fields["memory"])
+        return scores.sufficient(self.game(row).needles, memory, self.options.match)
 
     def queries(self, state: State) -> tuple[str, ...]:
         """The queries that are legal in a state; with any text or a vocabulary, those of the question."""

@@ -13,11 +13,16 @@ from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
 from loquent.training.experience import summary
 from loquent.training.experience.rollouts import Played
+from loquent.training.experience.source import Parts
 from loquent.training.recipes import Recipe
 
 
 class PlayedTurns(Played):
     """Episodes of a learner that chooses among actions, as a `TurnBatch`."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self.actor.check_rewards(parts.weights)
 
     @classmethod
     def estimate(cls, recipe: Recipe, build: Callable[[Recipe], Any]) -> Estimate:
@@ -32,7 +37,8 @@ class PlayedTurns(Played):
         """The turns of the episodes, and if the algorithm needs them, all scores."""
         actor = self.actor
         self.algorithm.read_episodes(episodes, self.rows)
-        turns = turn_batch(episodes, actor.inputs, actor.actions, self.parts.weights)
+        goal = actor.goals(self.rows)
+        turns = turn_batch(episodes, actor.inputs, actor.actions, self.parts.weights, goal=goal)
         return score(actor, turns) if self.algorithm.scored else turns
 
     def summary(self, episodes: Sequence[Episode], batch: Any) -> dict[str, float]:

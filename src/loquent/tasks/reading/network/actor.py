@@ -11,20 +11,15 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from loquent.core.episode import Episode
 from loquent.core.seeding import Key, borrow_generators
-from loquent.core.task import Observation, Row, Task
-from loquent.core.values import Record
-from loquent.errors import BadSetting
+from loquent.core.task import Observation, Task
 from loquent.pretrained.learning.turn_network import Head, TurnNetwork
 from loquent.tasks.reading.network.answers import Answers
-from loquent.tasks.reading.network.inputs import Asking, Inputs, Situation
-from loquent.tasks.reading.network.network import Network, log_probabilities, values
+from loquent.tasks.reading.network.inputs import Inputs, Situation
+from loquent.tasks.reading.network.network import Network, log_probabilities, values, without_stop
 from loquent.tasks.reading.network.pointer import best_spans
 from loquent.tasks.reading.network.settings import NetworkSettings
 from loquent.tasks.reading.network.texts import Situations
-
-REWARD = "sufficient"  # what a stop earns
 
 
 class AskingActor(TurnNetwork):
@@ -64,27 +59,33 @@ class AskingActor(TurnNetwork):
             "shape": self.shape,
         }
 
-    @torch.no_grad()
     def scores(self, situations: Sequence[Situation]) -> Float[Tensor, "N B"]:
         """f32[N, B] on the CPU: Q of the actions, or of a policy their log-probabilities.
 
         -inf for illegal ones. B is the number of plain commands and the most queries of a situation.
         """
+        return self._read(situations)[0]
+
+    @torch.no_grad()
+    def _read(self, situations: Sequence[Situation]) -> tuple[Float[Tensor, "N B"], Tensor | None]:
+        """`scores`, without `stop` if a head decides on it; and P(the goal holds), f64[N]."""
         scores = self.policy(self.inputs.batch(situations).to(self.device))
         flat = log_probabilities(scores) if self.head.critic else values(scores, self.settings.combine)
-        return flat.cpu()
+        likely = None if scores.goal is None else scores.goal.double().sigmoid().cpu()
+        return without_stop(flat.cpu(), self.stop), likely
 
-    def choose(
+    def propose(
         self, observations: Sequence[Observation], uniform: NDArray[np.float64] | None
-    ) -> NDArray[np.int64]:
-        """The number of a legal action for each observation; without `uniform` the best action."""
-        scores = self.scores([self.inputs.situation(observation) for observation in observations])
-        if uniform is None:
-            return scores.argmax(1).numpy()
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """The number of a legal action for each observation, and P(the goal holds)."""
+        scores, goal = self._read([self.inputs.situation(observation) for observation in observations])
+        likely = None if goal is None else goal.numpy()
+        if uniform is None or not self.head.critic:
+            return scores.argmax(1).numpy(), likely
         reached = scores.double().exp().numpy().cumsum(1)
-        drawn = (uniform * reached[:, -1:] >= reached).sum(1)
+        drawn = (uniform[:, :1] * reached[:, -1:] >= reached).sum(1)
         last = np.isfinite(scores.numpy()).cumsum(1).argmax(1)  # rounding must not reach an illegal action
-        return np.minimum(drawn, last)
+        return np.minimum(drawn, last), likely
 
     def explore(self, observation: Observation, uniform: float) -> int:
         """A legal command at random; no array has the size of the vocabulary."""
@@ -93,14 +94,34 @@ class AskingActor(TurnNetwork):
 
     def values(self, module: nn.Module, batch: Sequence[Situation]) -> Float[Tensor, "N B"]:
         """Q of the actions, -inf for illegal ones."""
-        return values(module(self.inputs.batch(batch).to(self.device)), self.settings.combine)
+        return self.values_and_goal(module, batch)[0]
+
+    def values_and_goal(
+        self, module: nn.Module, batch: Sequence[Situation]
+    ) -> tuple[Float[Tensor, "N B"], Float[Tensor, " N"] | None]:
+        """`values`, and the logits of P(the goal holds)."""
+        scores = module(self.inputs.batch(batch).to(self.device))
+        return values(scores, self.settings.combine), scores.goal
 
     def distribution(
-        self, features: Mapping[str, Tensor], legality: Any
+        self, features: Mapping[str, Tensor], legality: Tensor | None
     ) -> tuple[Float[Tensor, "N B"], Float[Tensor, " N"]]:
         """The log-probabilities of the actions, and the values of the states."""
+        return self.distribution_and_goal(features, legality)[:2]
+
+    def distribution_and_goal(
+        self, features: Mapping[str, Tensor], legality: Tensor | None
+    ) -> tuple[Float[Tensor, "N B"], Float[Tensor, " N"], Float[Tensor, " N"] | None]:
+        """`distribution`, and the logits of P(the goal holds)."""
         scores = self.policy(self.inputs.of_arrays(features).to(self.device))
-        return log_probabilities(scores), scores.value
+        chosen = log_probabilities(scores)
+        if self.stop is not None:
+            chosen = without_stop(chosen, self.stop, legality).log_softmax(1)
+        return chosen, scores.value, scores.goal
+
+    def legality(self, batch: Any) -> Tensor | None:
+        """With a stop head the turns in which it stopped, bool[N]; the rest is in the features."""
+        return None if self.stop is None else torch.as_tensor(batch.choice == self.stop, device=self.device)
 
     def state_values(self, features: Mapping[str, Tensor]) -> Float[Tensor, " N"]:
         """The values of states."""
@@ -113,32 +134,6 @@ class AskingActor(TurnNetwork):
     def auxiliary(self, key: Key) -> Answers:
         """The pointers learn to answer."""
         return Answers(self.task, self.inputs, self.policy, key)
-
-    def check_rewards(self, weights: Record) -> None:
-        """Raise BadSetting if `every_stop` would learn a reward that does not count."""
-        if self.settings.every_stop and not weights.get(REWARD):
-            raise BadSetting(
-                f"every_stop = true learns the reward `{REWARD}`, which does not count here; "
-                "set every_stop to false"
-            )
-
-    def known_endings(
-        self, episode: Episode, row: Row, weights: Record
-    ) -> list[tuple[Observation, int, float]]:
-        """With `every_stop`, a stop in each situation: it earns the reward if the memory has an answer."""
-        task: Any = self.task
-        assert isinstance(task, Asking)
-        if not self.settings.every_stop:
-            return []
-        stops, observation = [], None
-        for turn in episode.turns:
-            if turn.observation is not None:
-                observation = turn.observation
-            elif observation is not None and not self.actions.asks_text(observation.legal):
-                stop = self.actions.index("stop", observation.legal)
-                assert stop is not None
-                stops.append((observation, stop, weights[REWARD] * bool(task.spans(row, observation))))
-        return stops
 
     @torch.no_grad()
     def answers(self, observations: Sequence[Observation]) -> list[str]:

@@ -20,12 +20,14 @@ from loquent.tasks.reading.network.settings import NetworkSettings
 class Scores:
     """The scores of N situations: of the commands, of the queries (-inf for none), and a value.
 
-    The value is zeros for a network without a critic.
+    The value is zeros for a network without a critic. `goal` are the logits of P(the goal holds), with a stop
+    head.
     """
 
     command: Float[Tensor, "N A"]
     query: Float[Tensor, "N C"]
     value: Float[Tensor, " N"]
+    goal: Float[Tensor, " N"] | None = None
 
 
 class Rows(Noise):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from loquent.pretrained.learning.stopping import StopHead, apart
 from loquent.pretrained.learning.turn_network import Head
 from loquent.tasks.reading.network.blocks import Stack
 from loquent.tasks.reading.network.heads import Heads, Scores
@@ -34,6 +36,7 @@ class Network(nn.Module):
         self.left = nn.Linear(1, settings.width) if settings.history else None
         words = inputs.slots if listed else len(inputs.lexicon.words) + 1
         self.heads = Heads(settings, inputs.plain + 1, words, listed=listed, head=head)
+        self.stop = StopHead(settings.width) if head.stop else None
         own = settings.pointer == "stacks"
         self.pointer = Pointer(settings, [_stack(settings) for _ in range(2 * own)])
 
@@ -43,7 +46,8 @@ class Network(nn.Module):
         pooled = _pooled(memory, batch.real, self.settings.pool)
         if self.left is not None:
             pooled = pooled + self.left(batch.left[:, None])
-        return self.heads(pooled, batch, memory, question, words)
+        scores: Scores = self.heads(pooled, batch, memory, question, words)
+        return scores if self.stop is None else replace(scores, goal=self.stop(pooled))
 
     def point(self, batch: Batch) -> tuple[Float[Tensor, "N L"], Float[Tensor, "N L"]]:
         """Log-probabilities of the first and of the last token of the answer."""
@@ -62,6 +66,15 @@ def values(scores: Scores, combine: str) -> Float[Tensor, "N B"]:
     """
     search = scores.command[:, -1:] + scores.query
     return torch.cat([scores.command[:, :-1], search / 2 if combine == "mean" else search], 1)
+
+
+def without_stop(
+    scores: Float[Tensor, "N B"], stop: int | None, stopped: Bool[Tensor, " N"] | None = None
+) -> Float[Tensor, "N B"]:
+    """Scores with -inf for the actions that a stop head leaves out (`stopping.apart`); None: as they are."""
+    return (
+        scores if stop is None else scores.masked_fill(~apart(scores.isfinite(), stop, stopped), -torch.inf)
+    )
 
 
 def log_probabilities(scores: Scores) -> Float[Tensor, "N B"]:

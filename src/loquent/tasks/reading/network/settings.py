@@ -103,11 +103,6 @@ class NetworkSettings:
         low=0,
     )
     answer_replay: int = setting(100_000, "memories with an answer that are kept", low=1)
-    every_stop: bool = setting(
-        False,
-        "learn from every situation of a training game what stopping there earns, which its right answers "
-        "tell; else only where the game stopped. Learners of values of actions alone read it",
-    )
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from loquent.core.agent import Answer, Question
 from loquent.core.settings import check_ranges, setting
-from loquent.core.task import Task
+from loquent.core.task import Observation, Task
 from loquent.data.sources import limit_rows
 from loquent.errors import BadSetting, LoquentError
 from loquent.tasks.reading import oracle
@@ -37,7 +37,7 @@ class Reads:
 class Searches(Reads):
     """The options of the policies that search for words of the question."""
 
-    searches: int = setting(6, "the number of searches before it stops", low=1)
+    searches: int = setting(6, "the number of searches before it stops; 0: one for each word", low=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +82,9 @@ class Policy(ABC):
         fields = question.observation.fields
         return self.reader(fields["question"], fields["memory"])
 
-    def words(self, question: Question) -> tuple[str, ...]:
+    def words(self, observation: Observation) -> tuple[str, ...]:
         """The words of the question that may be queries."""
-        words = queries(question.observation.fields["question"].split(" "), self.task.stop_words)
+        words = queries(observation.fields["question"].split(" "), self.task.stop_words)
         limited = self.task.options.queries == "vocabulary"
         return tuple(word for word in words if self.task.known(word)) if limited else words
 
@@ -137,10 +137,14 @@ class WordsInOrder(Policy):
     kind, Options = "reading/words_in_order", Searches
 
     def command(self, question: Question, number: int) -> str:
-        words = self.words(question)
-        if number >= self.options.searches or not words:
+        words = self.order_words(question.observation)
+        if not words or number >= (self.options.searches or len(words)):
             return STOP
         return text_of(SEARCH, words[number % len(words)])
+
+    def order_words(self, observation: Observation) -> Sequence[str]:
+        """The words in the order of their searches."""
+        return self.words(observation)
 
 
 class WordsAtRandom(Policy):
@@ -149,8 +153,8 @@ class WordsAtRandom(Policy):
     kind, Options = "reading/words_at_random", Searches
 
     def command(self, question: Question, number: int) -> str:
-        words = self.words(question)
-        if number >= self.options.searches or not words:
+        words = self.words(question.observation)
+        if not words or number >= (self.options.searches or len(words)):
             return STOP
         return text_of(SEARCH, words[int(question.key.generator().integers(len(words)))])
 
