@@ -153,6 +153,9 @@ def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str
         for key in keys:
             if key not in known:
                 raise BadSetting(f"{place}: {section}: {UnknownName('recipe of this suite', key, known)}")
+    for cell in profile.published:
+        if cell not in suite.cells:
+            raise BadSetting(f"{place}: published: {UnknownName('cell', cell, suite.cells)}")
     for pattern, seeds in profile.fewer.items():
         if not any(fnmatchcase(cell, pattern) for cell in suite.cells):
             raise BadSetting(f"{place}: fewer: {UnknownName('cell', pattern, suite.cells)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,9 @@ class Profile:
     )
     processes: int = setting(0, "number of runs at once; 0: one per core, or one if there is a GPU", low=0)
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
+    published: Mapping[str, str] = setting(
+        EMPTY, "by cell: the published row that it repeats at this size, in place of its own; empty: none"
+    )
     data: Mapping[str, Node] = setting(
         EMPTY, "by set of recorded episodes (or `any`): settings that replace its own"
     )
@@ -216,6 +219,15 @@ class Suite(Document):
             **entry.set,
             **inside(entry.at, profile),
         }
+
+    def repeating(self, profile: str) -> Suite:
+        """The suite whose cells name the published rows of a profile."""
+        rows = self.profile(profile)[1].published
+        cells = {
+            name: replace(entry, published=rows.get(name, entry.published))
+            for name, entry in self.cells.items()
+        }
+        return replace(self, cells=cells)
 
     @property
     def task_tables(self) -> tuple[Table, ...]:
