@@ -18,7 +18,7 @@ LIMITS = {
     "adapters": 1_181,
     "agents": 1_060,
     "algorithms": 5_182,
-    "bench": 6_925,
+    "bench": 6_942,
     "cli": 3_592,
     "core": 4_032,
     "corpora": 1_552,
@@ -31,8 +31,8 @@ LIMITS = {
     "report": 2_857,
     "rewards": 1_496,
     "statistics": 1_140,
-    "tasks": 12_869,
-    "tools": 4_451,
+    "tasks": 13_015,
+    "tools": 4_710,
     "training": 5_062,
 }
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -27,7 +27,7 @@ class Overlap:
         self.name = "multiple_choice/overlap"
         rows = training_rows(task, self.name)
         found = [
-            ([overlap(row, choice) for choice in row["choices"]], row["ids"].index(row["answer"]))
+            ([overlap(row.fields, choice) for choice in row["choices"]], row["ids"].index(row["answer"]))
             for row in rows
         ]
         rates = {share: fmean(_first(shares, share) == right for shares, right in found) for share in SHARES}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from loquent.core.agent import Answer, Question
 from loquent.core.task import Task
@@ -32,8 +33,8 @@ class Frequent:
         """One label per question."""
         return [Answer(self._label(question.observation.fields)) for question in asked]
 
-    def _label(self, fields: object) -> str:
-        token = fields["tokens"][fields["position"]]  # type: ignore[index]  # a Record
+    def _label(self, fields: Mapping[str, Any]) -> str:
+        token = fields["tokens"][fields["position"]]
         return next(self.labels[form] for form in forms(token) if form in self.labels)
 
 
