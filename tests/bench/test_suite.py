@@ -103,6 +103,7 @@ WRONG = [
     ("key: rollout/return", "kye: rollout/return", ["small.yaml", "'kye'", "key"]),
     ("rising: [ppo, same]", "rising: [ppo]", ["small.yaml", "at least two cells"]),
     ("seeds: 2", "seeds: 0", ["small.yaml", "seeds", "at least 1"]),
+    ("seeds: 2", "seeds: 2\n    published: {zeor: ''}", ["small.yaml", "'zeor'", "zero"]),
     ("seeds: 2", "seeds: two", ["small.yaml", "'two'", "int"]),
     ("version: 3", "version: new", ["small.yaml", "version", "'new'"]),
     ("  zero: {", "  base: {", ["small.yaml", "'base'", "a stage and a cell"]),
@@ -277,7 +278,7 @@ def test_nlpgym_s_learners_have_the_paper_s_settings():
     found = {
         name: (one.config.network, one.config.learning_rate, one.config.minibatch, one.config.gamma)
         for name, one in made.items()
-        if "-ppo" in name
+        if name.endswith("-ppo-0")
     }
     assert found == {
         "tagging-ppo-0": ((100, 100), 5e-4, 64, 0.99), "labels-ppo-0": ((200, 200), 1e-3, 64, 0.99),
@@ -294,6 +295,19 @@ def test_nlpgym_s_learners_have_the_paper_s_settings():
         assert (
             ppo.config.steps * ppo.training.updates == supervised.config.steps * supervised.training.updates
         )
+
+
+def test_a_profile_may_repeat_other_published_rows():
+    """`given` is the paper's first set of each task and `given_second` its second one."""
+    whole = suites.load("nlpgym")
+    second = whole.repeating("given_second").cells
+    assert whole.repeating("given").cells == whole.cells
+    assert [second[f"{task}-ppo"].published for task in ("tagging", "labels", "choices")] == [
+        "tagging/PPO/fasttext/CONLL", "labels/PPO/fasttext/AAPD", "answering/PPO/AIRC",
+    ]  # fmt: skip
+    missing = replace(whole.profiles["given"], published={"tagging-ppo": "tagging/none"})
+    with pytest.raises(BadSetting, match="tagging-ppo: published: "):
+        results.check(replace(whole, profiles={"given": missing}))
 
 
 @pytest.mark.data

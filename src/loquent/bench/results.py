@@ -84,6 +84,7 @@ class Results:
 
 def collect(suite: Suite, profile: str, seeds: int, plan: Plan, outcomes: Mapping[str, Outcome]) -> Results:
     """Collect the outcomes into rows, verdicts and failures."""
+    suite = suite.repeating(profile)
     folders = {job.key: job.folder.name for job in plan.jobs}
     drawn = _curves(suite, plan, outcomes)
     rows = {
@@ -229,9 +230,12 @@ def check(suite: Suite) -> None:
     Raises:
         BadSetting: a row does not exist.
     """
-    for name, entry in suite.cells.items():
-        if entry.published:
+    named = [(name, entry.published) for name, entry in suite.cells.items()]
+    for profile in suite.profiles.values():
+        named += profile.published.items()
+    for name, published in named:
+        if published:
             try:
-                paper_tables.row(suite.paper, entry.published)
+                paper_tables.row(suite.paper, published)
             except LookupError as error:
                 raise BadSetting(f"suite {suite.name}, {name}: published: {error}") from error

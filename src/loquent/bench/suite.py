@@ -165,6 +165,9 @@ def _check_profile(suite: Suite, name: str, profile: Profile, nodes: Mapping[str
         for reference in references(node.mapping(pattern)):
             if reference not in suite.entries:
                 raise BadSetting(f"{node.place}: {UnknownName('stage or cell', reference, suite.entries)}")
+    for cell in profile.published:
+        if cell not in suite.cells:
+            raise BadSetting(f"{place}: published: {UnknownName('cell', cell, suite.cells)}")
     for pattern, seeds in profile.fewer.items():
         if not 1 <= seeds <= profile.seeds:
             raise BadSetting(

@@ -81,6 +81,17 @@ def test_st_3_averages(average, want):
     assert earned("ABA", "ACA", average=average) == pytest.approx(want, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("average", "want"),
+    [("micro", [1 / 3, 0, 1 / 3]), ("macro", [1 / 3, -1 / 9, 1 / 9]), ("weighted", [4 / 9, 0, 2 / 9])],
+)
+def test_tokens_without_a_label_yet_may_count_as_wrong(average, want):
+    """A right label of n earns 1 / n under micro; F1 of A rises from 2 * 1 / (1 + 2) to 1."""
+    assert earned("ABA", "ACA", average=average, unlabelled="wrong") == pytest.approx(want, abs=1e-9)
+    with pytest.raises(BadSetting, match="unlabelled"):
+        task(reward="span_f1", unlabelled="wrong")
+
+
 def test_st_4_nothing_to_find():
     assert earned("OOO", "OOO") == pytest.approx([1, 0, 0], abs=1e-9)
     assert earned("OOO", "OOO", reward="span_f1", dense=False) == [0, 0, 1.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,9 @@ class Profile:
     set: Mapping[str, Node] = setting(EMPTY, "by recipe (or `any`): settings that replace the recipe's own")
     cells: Mapping[str, Node] = setting(
         EMPTY, "by stage or cell, whose name may contain *: settings that replace those of `set` and its own"
+    )
+    published: Mapping[str, str] = setting(
+        EMPTY, "by cell: the published row that it repeats at this size, in place of its own; empty: none"
     )
     data: Mapping[str, Node] = setting(
         EMPTY, "by set of recorded episodes (or `any`): settings that replace its own"
@@ -242,6 +245,15 @@ class Suite(Document):
             **{path: node for settings in own for path, node in settings.items()},
             **(found[name].set if name in found else {}),
         }
+
+    def repeating(self, profile: str) -> Suite:
+        """The suite whose cells name the published rows of a profile."""
+        rows = self.profile(profile)[1].published
+        cells = {
+            name: replace(entry, published=rows.get(name, entry.published))
+            for name, entry in self.cells.items()
+        }
+        return replace(self, cells=cells)
 
     @property
     def task_tables(self) -> tuple[Table, ...]:

@@ -14,7 +14,7 @@ from loquent.data.annotated.checks import Check
 from loquent.data.annotated.options import Labelled
 from loquent.data.sources import Splits
 from loquent.data.tables.splits import SPLITS
-from loquent.errors import BadRow, UnknownName
+from loquent.errors import BadRow, BadSetting, UnknownName
 
 CUSTOM = "custom"  # the name of a reward by the user's function
 L = TypeVar("L", bound=Labelled)
@@ -98,6 +98,23 @@ class GameTask(RowsTask):
             licences=("Apache-2.0",) if options.source == "builtin" else (),
             **own,
         )
+
+
+def training_rows(task: Task, agent: str) -> tuple[Row, ...]:
+    """The training rows from which `agent`, whose name begins with the task's, is made.
+
+    Raises:
+        BadSetting: the agent is of another task, or there are no training rows.
+    """
+    name = agent.partition("/")[0]
+    if task.spec.id != name:
+        raise BadSetting(f"{agent} plays {name}, but the task is {task.identity}; choose another agent")
+    rows = task.rows("train")
+    if not rows:
+        raise BadSetting(
+            f"{task.identity} has no training rows, from which {agent} is made; choose another agent"
+        )
+    return tuple(rows)
 
 
 def labels(options: L, builtin: tuple[str, ...], unlimited: Callable[[L], Splits]) -> tuple[str, ...]:

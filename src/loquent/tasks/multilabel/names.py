@@ -3,6 +3,7 @@
 TASKS = {
     "multilabel": "loquent.tasks.multilabel.task:MultiLabel",
 }
+AGENTS: dict[str, str] = {"multilabel/ridge": "loquent.tasks.multilabel.scripts:Ridge"}
 ENVIRONMENTS = {
     "loquent/MultiLabel-v0": {"task": "multilabel", "form": "index"},
 }

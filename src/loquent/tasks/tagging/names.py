@@ -3,6 +3,7 @@
 TASKS = {
     "tagging": "loquent.tasks.tagging.task:Tagging",
 }
+AGENTS: dict[str, str] = {"tagging/frequent": "loquent.tasks.tagging.scripts:Frequent"}
 ENVIRONMENTS = {
     "loquent/SequenceTagging-v0": {"task": "tagging", "form": "index"},
 }

@@ -54,6 +54,13 @@ class Options(Labelled):
         "true: each token earns the change of the score; false: the score is given at the end",
         source="2011.08272 sec. 2.2",
     )
+    unlabelled: str = setting(
+        "left_out",
+        "tokens without a label yet, in token_f1 with `dense`: left_out of the score, as in the paper, and "
+        "the k-th label moves it by about 1 / k; or wrong: each right label of n earns 1 / n",
+        choices=("left_out", "wrong"),
+        source="2011.08272, its code",
+    )
     average: str = setting(
         "micro", "the average of token_f1 over labels; micro is the share of right tokens", choices=AVERAGES
     )
@@ -69,6 +76,10 @@ class Options(Labelled):
         super().__post_init__()
         if self.token_field and self.token_field == self.label_field:
             raise BadSetting(f"token_field and label_field are both {self.token_field!r}; name two columns")
+        if self.unlabelled == "wrong" and self.reward == "span_f1":
+            raise BadSetting(
+                "unlabelled = 'wrong' is of token_f1, and reward is 'span_f1'; set one of the two"
+            )
 
     def check(self, fields: Mapping[str, Any]) -> Record:
         """The checked fields of a user's row. A field has its own name or else the name in the source.

@@ -30,14 +30,20 @@ class Running(Protocol):
 
 
 class Micro:
-    """Micro-averaged token F1, which is the share of right tokens. A tally is (right, all)."""
+    """Micro-averaged token F1, which is the share of right tokens. A tally is (right, all).
+
+    With `whole`, all are the tokens of the sentence, otherwise those with a label.
+    """
 
     start = (0, 0)
+
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
 
     def after(self, tally: tuple[int, int], gold: Labels, labels: Labels, label: str) -> tuple[int, int]:
         """Add a token."""
         right, place = tally
-        return right + (gold[place] == label), place + 1
+        return right + (gold[len(labels)] == label), len(gold) if self.whole else place + 1
 
     def score(self, tally: tuple[int, int]) -> float:
         """Right tokens / all tokens."""
@@ -47,19 +53,21 @@ class Micro:
 class Averaged:
     """Token F1 averaged over labels.
 
-    A tally holds three counts per label, as sorted pairs: in the target, predicted, and both.
+    A tally holds three counts per label, as sorted pairs: in the target, predicted, and both. With `whole`,
+    the target is that of all tokens, otherwise of those with a label.
     """
 
     start: tuple[tuple[tuple[str, int], ...], ...] = ((), (), ())
 
-    def __init__(self, average: str) -> None:
-        self.average = average
+    def __init__(self, average: str, whole: bool) -> None:
+        self.average, self.whole = average, whole
 
     def after(self, tally: Tally, gold: Labels, labels: Labels, label: str) -> Tally:
         """Add a token; the cost is linear in the number of labels."""
         right = gold[len(labels)]
+        whole = tally[0] or tuple(sorted(Counter(gold).items())) if self.whole else _more(tally[0], right)
         return (
-            _more(tally[0], right),
+            whole,
             _more(tally[1], label),
             _more(tally[2], label) if right == label else tally[2],
         )
@@ -103,11 +111,11 @@ class Spans:
         return scores(closed + agreeing, predicted, target).f1 if tokens else 0.0
 
 
-def running(reward: str, average: str, scheme: str) -> Running:
-    """The running score of the option `reward`."""
+def running(reward: str, average: str, scheme: str, whole: bool = False) -> Running:
+    """The running score of the option `reward`; `whole`: tokens without a label yet count as wrong."""
     if reward == "span_f1":
         return Spans(scheme)
-    return Micro() if average == "micro" else Averaged(average)
+    return Micro(whole) if average == "micro" else Averaged(average, whole)
 
 
 def _more(counts: tuple[tuple[str, int], ...], label: str) -> tuple[tuple[str, int], ...]:

@@ -77,7 +77,7 @@ class Tagging(GameTask):
             invalid=("no label",),
         )
         self._chosen, self._dense = options.reward, options.dense
-        self._running = running(options.reward, options.average, self.scheme)
+        self._running = running(options.reward, options.average, self.scheme, options.unlabelled == "wrong")
         self._none, self._ahead = len(self.labels), options.lookahead
         self._numbers = {label: number for number, label in enumerate(self.labels)}
         self._rows = Rows(self.spec.id, partial(rows.load, options), options.check, self.labels)
