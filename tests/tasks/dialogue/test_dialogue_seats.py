@@ -122,6 +122,7 @@ def test_later_rounds_change_nothing_before_them(dialogues, role):
     torch.testing.assert_close(found[0], found[1])
 
 
+@torch.no_grad()
 def test_figures_by_hand(dialogues):
     """The cross-entropy of each answer's tokens with its mark, and the squared error after each answer."""
     fields, rounds = dialogues[1][0]
@@ -134,7 +135,7 @@ def test_figures_by_hand(dialogues):
     chances = network(ids, roles, image, everywhere).log_softmax(1).unflatten(0, ids.shape)
     for row, each in enumerate(tokens):
         places = [place for place, role in enumerate(each.roles) if role == ANSWER]
-        total = -sum(float(chances[row, place - 1, each.ids[place]].detach()) for place in places)
+        total = -sum(float(chances[row, place - 1, each.ids[place]]) for place in places)
         assert float(found["loss"][row]) == pytest.approx(total / (2 - row), rel=1e-5)
     network = untrained("judge").network
     network.fit_scale(3 * image)
