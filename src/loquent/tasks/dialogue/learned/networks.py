@@ -8,6 +8,7 @@ token and those before it, so one pass learns from all rounds of a dialogue.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -69,13 +70,15 @@ class Seat(nn.Module):
     `mean` f[image] and `scale` f[] are those of the training images.
     """
 
-    def __init__(self, sizes: Sizes, sees: bool) -> None:
+    sees: ClassVar[bool]  # whether the blocks attend to an image
+
+    def __init__(self, sizes: Sizes) -> None:
         super().__init__()
         self.sizes = sizes
         self.tokens = nn.Embedding(sizes.vocabulary, sizes.width)
         self.roles = nn.Embedding(ROLES, sizes.width)
         self.slots = nn.Parameter(torch.randn(sizes.slots, sizes.width))
-        self.blocks = nn.ModuleList(Block(sizes, sees) for _ in range(sizes.layers))
+        self.blocks = nn.ModuleList(Block(sizes, self.sees) for _ in range(sizes.layers))
         self.norm = nn.LayerNorm(sizes.width)
         self.register_buffer("mean", torch.zeros(sizes.image))
         self.register_buffer("scale", torch.ones(()))
@@ -107,8 +110,10 @@ class Seat(nn.Module):
 class AnswerNetwork(Seat):
     """Writes answers token by token: its blocks attend to the dialogue so far and to the image's slots."""
 
+    sees = True
+
     def __init__(self, sizes: Sizes) -> None:
-        super().__init__(sizes, sees=True)
+        super().__init__(sizes)
         self.image = nn.Linear(sizes.image, sizes.slots * sizes.width)
         self.output = nn.Linear(sizes.width, sizes.vocabulary)
 
@@ -148,8 +153,10 @@ class AnswerNetwork(Seat):
 class GuessNetwork(Seat):
     """Guesses an image: its slots attend to the dialogue up to the caption's or an answer's mark."""
 
+    sees = False
+
     def __init__(self, sizes: Sizes) -> None:
-        super().__init__(sizes, sees=False)
+        super().__init__(sizes)
         width = sizes.width
         self.attention = Attention(width, sizes.heads)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))

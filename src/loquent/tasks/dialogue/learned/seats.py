@@ -14,7 +14,7 @@ from loquent.errors import MissingExtra
 
 try:
     import torch
-except ImportError as error:
+except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise MissingExtra("an answerer or a guesser that is trained", "train") from error
 
 from loquent.core import schema

@@ -52,8 +52,10 @@ class Encoding:
 
     def ids(self, text: str) -> list[int]:
         """The tokens of one text and the mark, at most `LONGEST`."""
-        plain = text[:MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
-        return [*self.tokenizer.encode(plain, add_special_tokens=False).ids[: LONGEST - 1], self.end]
+        from loquent.pretrained.language import plain
+
+        read = plain(text[:MOST_CHARACTERS])
+        return [*self.tokenizer.encode(read, add_special_tokens=False).ids[: LONGEST - 1], self.end]
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of tokens without a mark."""

@@ -105,10 +105,14 @@ def _train(
         raise BadSetting(
             f"there are {len(dialogues)} dialogues; at least 10 are needed to train and to check"
         )
-    from loquent.pretrained import evaluating
-    from loquent.tasks.dialogue.learned.seats import SEATS, Sizes, torch
+    from loquent.tasks.dialogue.learned.seats import SEATS
 
     count = len(dialogues) - len(dialogues) // 10
+    import torch  # after the seats, which name the extra that is missing
+
+    from loquent.pretrained import evaluating
+    from loquent.tasks.dialogue.learned.networks import Sizes
+
     encoding = Encoding.make(_texts(dialogues[:count]), settings.vocabulary)
     tokens = [encoding.dialogue(fields["caption"], rounds) for fields, rounds in dialogues]
     images = torch.from_numpy(np.stack([task.image(fields) for fields, _ in dialogues]))
