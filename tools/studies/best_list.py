@@ -77,10 +77,8 @@ def mean_return(chosen, games):
 def best_question(games):
     """The best question that is asked again and again, and its mean return on the games of `solved`."""
     known = meanings()
-    score, best = max(
-        ((mean_return([one] * rules.TURNS, games), one) for one in known), key=lambda pair: pair[0]
-    )
-    return known[best], score
+    best = max(known, key=lambda one: mean_return([one] * rules.TURNS, games))
+    return known[best], mean_return([best] * rules.TURNS, games)
 
 
 def best_list(games):

@@ -5,7 +5,7 @@ learn from these. Then they read dialogues about validation scenes: the answerer
 the guesser ranks the image after each round, beside the guesser that knows how scenes are made. Standard
 errors are over dialogues.
 
-Run: python -m tools.studies.dialogue_seats [TRAINING [VALIDATION [SEED]]]
+Run: python -m tools.studies.dialogue_seats [TRAINING [VALIDATION [SEED [answerer] [judge]]]]
 """
 
 import json
@@ -81,39 +81,40 @@ def percentiles(task, judge, dialogues):
     }
 
 
-def study(training_count, validation_count, seed, folder):
-    """Train both seats and measure them."""
-    task = loquent.task("dialogue", mode="10_stop")
-    learned = played(task, "train", training_count, seed)
-    held = played(task, "validation", validation_count, seed + 1)
-    found, seats = {}, {}
-    for name, train in (("answerer", training.train_answerer), ("judge", training.train_guesser)):
+MEASURES = {
+    "answerer": (training.train_answerer, "right", answers),
+    "judge": (training.train_guesser, "percentile", percentiles),
+}
+"""The training of each seat, and the name and the function of its figures."""
+
+
+def study(counts, seed, names, folder):
+    """Train the seats and measure them."""
+    task, found = loquent.task("dialogue", mode="10_stop"), {}
+    learned = played(task, "train", counts[0], seed)
+    held = played(task, "validation", counts[1], seed + 1)
+    for name in names:
+        train, value, measure = MEASURES[name]
         begun = time.process_time()
         figures = train(task, learned, folder / name, training.SeatSettings(seed=seed))
         seconds = round(time.process_time() - begun)
-        seats[name] = make({"kind": f"dialogue/{name}", "path": str(folder / name)}, task)
-        found[name] = {"processor_seconds": seconds, "held_out": figures}
-    found["answerer"]["right"] = answers(task, seats["answerer"], held)
-    found["judge"]["percentile"] = percentiles(task, seats["judge"], held)
-    found["exact judge"] = {"percentile": percentiles(task, make("dialogue/guesser", task), held)}
-    return found
+        seat = make({"kind": f"dialogue/{name}", "path": str(folder / name)}, task)
+        found[name] = {"processor_seconds": seconds, "held_out": figures, value: measure(task, seat, held)}
+    return {**found, "exact judge": {"percentile": percentiles(task, make("dialogue/guesser", task), held)}}
 
 
-def main(training_count=4000, validation_count=300, seed=0):
-    """Add a line to the record."""
-    begun = time.perf_counter()
+def main(training_count=4000, validation_count=300, seed=0, *names):
+    """Add a line to the record; without names, of both seats."""
+    begun, counts = time.perf_counter(), (int(training_count), int(validation_count))
     with tempfile.TemporaryDirectory() as folder:
-        found = study(training_count, validation_count, seed, Path(folder))
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    )
+        found = study(counts, int(seed), names or tuple(MEASURES), Path(folder))
     line = {
-        "command": f"python -m tools.studies.dialogue_seats {training_count} {validation_count} {seed}",
-        "commit": commit.stdout.strip(),
+        "command": " ".join(["python -m tools.studies.dialogue_seats", *map(str, (*counts, seed, *names))]),
+        "commit": subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], text=True).strip(),
         "seconds": round(time.perf_counter() - begun),
-        "dialogues": training_count,
-        "validation": validation_count,
-        "seed": seed,
+        "dialogues": counts[0],
+        "validation": counts[1],
+        "seed": int(seed),
         **found,
     }
     print(json.dumps(line))
@@ -122,4 +123,4 @@ def main(training_count=4000, validation_count=300, seed=0):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""The study of trained seats: seats that know the world have the best figures, and its record is of this world."""
+"""The study of trained seats: seats that know the world are right, and its record is of this world."""
 
 import json
 
