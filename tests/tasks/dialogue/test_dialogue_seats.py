@@ -25,7 +25,7 @@ from loquent.errors import BadRow, BadSetting
 from loquent.metrics.judges import card
 from loquent.tasks.dialogue.game import protocol
 from loquent.tasks.dialogue.learned import seats, training
-from loquent.tasks.dialogue.learned.networks import marks_of
+from loquent.tasks.dialogue.learned.networks import ends_of
 from loquent.tasks.dialogue.learned.seats import TrainedAnswerer, TrainedGuesser
 from loquent.tasks.dialogue.learned.tokens import ANSWER, CAPTION, LONGEST, QUESTION
 from loquent.tasks.dialogue.state import State
@@ -118,8 +118,10 @@ def test_later_rounds_change_nothing_before_them(dialogues, role):
     ids, roles = map(torch.from_numpy, encoding.pad([whole, part]))
     length = len(part.ids)
     if role == "judge":
-        assert marks_of(roles).sum(1).tolist() == [6, 4], "the caption and each answer"
-        found = network(ids, roles)[:, :length]
+        ends, real = ends_of(roles)
+        assert real.sum(1).tolist() == [6, 4], "the caption and each answer"
+        assert int(ends[1, 3]) == length - 1
+        found = network(ids, roles, ends)[:, :4]
     else:
         where = torch.arange(ids.shape[1]).expand_as(ids) < length
         found = network(ids, roles, torch.zeros(2, 64), where).unflatten(0, (2, length))
@@ -144,13 +146,11 @@ def test_figures_by_hand(dialogues):
     network = untrained("judge").network
     network.fit_scale(3 * image)
     assert network.scaled(3 * image).tolist() == [[-1.0] * 64, [1.0] * 64]
-    found, errors = network.figures(ids, roles, image), network(ids, roles) - network.scaled(image)[:, None]
-    for row, each in enumerate(tokens):
-        ends = [place for place, token in enumerate(each.ids) if token == encoding.end][::2]
-        by_round = errors[row, ends].square().mean(1)
-        assert len(by_round) == 3 - row
-        assert float(found["loss"][row]) == pytest.approx(float(by_round.mean()), rel=1e-5)
-        assert float(found["last"][row]) == pytest.approx(float(by_round[-1]), rel=1e-5)
+    found, guesses = network.figures(ids, roles, image), network(ids, roles, ends_of(roles)[0])
+    errors = (guesses - network.scaled(image)[:, None]).square().mean(2)
+    for row, count in enumerate((3, 2)):
+        assert float(found["loss"][row]) == pytest.approx(float(errors[row, :count].mean()), rel=1e-5)
+        assert float(found["last"][row]) == pytest.approx(float(errors[row, count - 1]), rel=1e-5)
 
 
 def test_an_answer_depends_on_the_image_and_a_guess_on_each_text():
@@ -211,7 +211,7 @@ def test_too_few_dialogues(dialogues, tmp_path):
         ("slots", None, "sizes"),
         ("width", 1 << 40, "width"),
         ("heads", 3, "a multiple of heads"),
-        ("width", 36, "do not fit together"),
+        ("slots", 7, "do not fit together"),
         ("vocabulary", 257, "at most 257 ids"),
     ],
 )

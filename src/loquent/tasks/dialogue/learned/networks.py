@@ -21,8 +21,6 @@ from loquent.pretrained.attention import Attention, recent
 from loquent.tasks.dialogue.game.protocol import MOST_NUMBERS
 from loquent.tasks.dialogue.learned.tokens import ANSWER, LEAST_VOCABULARY, QUESTION, ROLES
 
-SMALL_CHANGE = 0.01  # the first deviation of the guesser's last weights, so its first guess is the mean
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
@@ -33,7 +31,7 @@ class Sizes:
     layers: int = setting(why="blocks over the dialogue", low=1, high=64)
     width: int = setting(why="numbers of a state", low=1, high=1 << 13)
     heads: int = setting(why="heads of attention", low=1, high=1 << 8)
-    slots: int = setting(why="parts of an image that an answerer's attention has", low=1, high=1 << 10)
+    slots: int = setting(why="parts of an image that attention chooses among", low=1, high=1 << 10)
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -79,6 +77,7 @@ class Seat(nn.Module):
         self.sizes = sizes
         self.tokens = nn.Embedding(sizes.vocabulary, sizes.width)
         self.roles = nn.Embedding(ROLES, sizes.width)
+        self.slots = nn.Parameter(torch.randn(sizes.slots, sizes.width))
         self.blocks = nn.ModuleList(Block(sizes, self.sees) for _ in range(sizes.layers))
         self.norm = nn.LayerNorm(sizes.width)
         self.register_buffer("mean", torch.zeros(sizes.image))
@@ -115,7 +114,6 @@ class AnswerNetwork(Seat):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__(sizes)
-        self.slots = nn.Parameter(torch.randn(sizes.slots, sizes.width))
         self.image = nn.Linear(sizes.image, sizes.slots * sizes.width)
         self.output = nn.Linear(sizes.width, sizes.vocabulary)
 
@@ -153,22 +151,28 @@ class AnswerNetwork(Seat):
 
 
 class GuessNetwork(Seat):
-    """Guesses an image: the caption makes the first guess, and each answer a change of it."""
+    """Guesses an image: its slots attend to the dialogue up to the caption's or an answer's mark."""
 
     sees = False
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__(sizes)
-        self.output = nn.Linear(sizes.width, sizes.image)
-        nn.init.normal_(self.output.weight, std=SMALL_CHANGE)
+        width = sizes.width
+        self.attention = Attention(width, sizes.heads)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.output = nn.Linear(sizes.slots * width, sizes.image)
 
-    def forward(self, ids: Int[Tensor, "N T"], roles: Int[Tensor, "N T"]) -> Float[Tensor, "N T i"]:
-        """The guess up to each token, in the scale of the training images: the sum of all changes so far.
-
-        The states of the marks of captions and answers make a change; the others make none.
-        """
-        changes = self.output(self.read(ids, roles)) * marks_of(roles)[:, :, None]
-        guesses: Tensor = changes.cumsum(1)
+    def forward(
+        self, ids: Int[Tensor, "N T"], roles: Int[Tensor, "N T"], ends: Int[Tensor, "N R"]
+    ) -> Float[Tensor, "N R i"]:
+        """The guess after each of the places `ends`, in the scale of the training images."""
+        states, reads = self.read(ids, roles), ends.shape[1]
+        heard = torch.arange(ids.shape[1]) <= ends.repeat_interleave(len(self.slots), 1)[:, None, :, None]
+        asked = self.slots.repeat(len(ids), reads, 1)
+        filled = asked + self.attention(asked, states, heard)
+        filled = filled + self.down(functional.gelu(self.up(self.norms[0](filled))))
+        guesses: Tensor = self.output(self.norms[1](filled).unflatten(1, (reads, -1)).flatten(2))
         return guesses
 
     def figures(self, ids: Tensor, roles: Tensor, images: Tensor) -> dict[str, Float[Tensor, " N"]]:
@@ -176,12 +180,17 @@ class GuessNetwork(Seat):
 
         `loss` is its mean over the rounds, with that before the first one, and `last` that after the last.
         """
-        errors = (self(ids, roles) - self.scaled(images)[:, None]).square().mean(2)
-        marks = marks_of(roles)
-        return {"loss": (errors * marks).sum(1) / marks.sum(1), "last": errors[:, -1]}
+        ends, real = ends_of(roles)
+        errors = (self(ids, roles, ends) - self.scaled(images)[:, None]).square().mean(2) * real
+        count = real.sum(1)
+        return {"loss": errors.sum(1) / count, "last": errors.gather(1, count[:, None] - 1)[:, 0]}
 
 
-def marks_of(roles: Int[Tensor, "N T"]) -> Bool[Tensor, "N T"]:
-    """The marks at the end of a caption or an answer; a question or padding follows."""
+def ends_of(roles: Int[Tensor, "N T"]) -> tuple[Int[Tensor, "N R"], Bool[Tensor, "N R"]]:
+    """The places of the marks of captions and answers in order, and which of them are real."""
     following = functional.pad(roles[:, 1:], (0, 1), value=QUESTION)
-    return (roles != QUESTION) & (following == QUESTION)
+    marks = (roles != QUESTION) & (following == QUESTION)
+    counts = marks.sum(1, keepdim=True)
+    most = int(counts.max())
+    places = torch.argsort(marks.long(), dim=1, descending=True, stable=True)
+    return places[:, :most], torch.arange(most) < counts

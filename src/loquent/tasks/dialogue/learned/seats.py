@@ -121,7 +121,8 @@ class TrainedGuesser(Trained[GuessNetwork]):
     def guess(self, caption: str, history: Rounds) -> NDArray[np.float32]:
         """f32[image]: the features that it expects."""
         read = self.encoding.dialogue(caption, history)
-        found = self.network(torch.tensor([read.ids]), torch.tensor([read.roles]))[0, -1]
+        last = torch.tensor([[len(read.ids) - 1]])
+        found = self.network(torch.tensor([read.ids]), torch.tensor([read.roles]), last)[0, 0]
         guess: NDArray[np.float32] = (self.network.mean + self.network.scale * found).numpy()
         return guess
 

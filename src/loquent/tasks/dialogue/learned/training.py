@@ -32,7 +32,7 @@ class SeatSettings(TrainerSettings):
     layers: int = setting(2, "blocks of the transformer", low=1)
     width: int = setting(64, "numbers of a state", low=1)
     heads: int = setting(4, "heads of attention; width is a multiple of it", low=1)
-    slots: int = setting(16, "parts of an image that the attention of an answerer has", low=1)
+    slots: int = setting(16, "parts of an image that attention chooses among", low=1)
     vocabulary: int = setting(1000, "the most ids of the tokenizer", low=LEAST_VOCABULARY)
     epochs: int = redefault(TrainerSettings, "epochs", 8)
     minibatch: int = redefault(TrainerSettings, "minibatch", 8)
