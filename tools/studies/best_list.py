@@ -2,7 +2,7 @@
 
 A list is improved one place at a time, from several starts, by its mean return on training rows. What a list
 earns is computed from the properties that are known after each question, so a return takes microseconds.
-`python -m tools.studies.best_list` prints the list and its return.
+`python -m tools.studies.best_list` prints the list and its return, and the best question that is repeated.
 """
 
 import numpy as np
@@ -74,9 +74,16 @@ def mean_return(chosen, games):
     return total / len(games)
 
 
-def best_list(task, rows):
-    """The best list of 10 questions, and its mean return on the rows."""
-    games, known = solved(task, rows), meanings()
+def best_question(games):
+    """The best question that is asked again and again, and its mean return on the games of `solved`."""
+    known = meanings()
+    best = max(known, key=lambda one: mean_return([one] * rules.TURNS, games))
+    return known[best], mean_return([best] * rules.TURNS, games)
+
+
+def best_list(games):
+    """The best list of 10 questions, and its mean return on the games of `solved`."""
+    known = meanings()
     candidates, best = list(known), (-np.inf, [])
     for start in range(STARTS):
         stream = Key(0, ("best list", start)).generator()
@@ -97,5 +104,6 @@ def best_list(task, rows):
 
 if __name__ == "__main__":
     dialogue = loquent.task("dialogue", percentile=0.9)
-    texts, score = best_list(dialogue, dialogue.rows("train")[:400])
-    print(*texts, score, sep="\n")
+    training = solved(dialogue, dialogue.rows("train")[:400])
+    texts, score = best_list(training)
+    print(*texts, score, *best_question(training), sep="\n")

@@ -7,7 +7,6 @@ from torch import nn
 
 from loquent.core.seeding import Key, borrow_generators
 from loquent.metrics.judges.encoders import Classified
-from loquent.metrics.judges.layers import Examples, LayersSettings, Network, train
 from loquent.metrics.judges.trainer import Lessons, Trainer, TrainerSettings
 
 X = torch.arange(10.0)[:, None]
@@ -71,31 +70,6 @@ def test_a_state_continues_to_the_bit(stop):
     resumed.run()
     assert resumed.history == whole.history
     assert torch.equal(resumed.module[1].weight, whole.module[1].weight)
-
-
-def test_layers_learn_classes_and_values():
-    points = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 8, np.float32)
-    one_of_both = (points.sum(1) == 1).astype(np.int64)
-    settings = LayersSettings(hidden=16, epochs=150, minibatch=8, learning_rate=0.02)
-    unknown = Examples(points[:2], np.array([0, -1]))
-    network, history = train(Examples(points, one_of_both), unknown, 2, settings, Key(0))
-    assert (network(points).argmax(1) == one_of_both).all()
-    logits = network(points[:1])[0].astype(float)
-    assert history[-1]["held_out_loss"] == pytest.approx(np.log(np.exp(logits).sum()) - logits[0], abs=1e-6)
-    values = np.stack([points[:, 0] - points[:, 1], points[:, 0] * 2], 1)
-    network, history = train(Examples(points, values), Examples(points, values), 2, settings, Key(0))
-    assert np.abs(network(points) - values).max() < 0.05
-    assert history[-1]["held_out_loss"] == pytest.approx(((network(points) - values) ** 2).mean(), abs=1e-6)
-
-
-def test_a_network_is_that_of_torch():
-    rng = np.random.default_rng(0)
-    weights = tuple(rng.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (4, 2)))
-    biases = tuple(rng.standard_normal(n).astype(np.float32) for n in (4, 2))
-    inputs = rng.standard_normal((5, 3)).astype(np.float32)
-    hidden = torch.relu(torch.from_numpy(inputs @ weights[0] + biases[0]))
-    expected = hidden @ torch.from_numpy(weights[1]) + torch.from_numpy(biases[1])
-    np.testing.assert_allclose(Network(weights, biases)(inputs), expected, rtol=1e-5)
 
 
 def test_a_value_that_no_training_text_has_is_no_class():

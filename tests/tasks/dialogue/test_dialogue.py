@@ -21,8 +21,7 @@ from loquent.tasks.dialogue.scenes import questions
 from loquent.tasks.dialogue.scenes.domains import DOMAIN_OF
 from loquent.tasks.dialogue.scenes.scene import Scene, features_of
 from loquent.tasks.dialogue.sources import builtin
-from tools.studies import exact_values
-from tools.studies.best_list import best_list
+from tools.studies import best_list, exact_values
 
 
 def world(**options):
@@ -353,11 +352,12 @@ def test_the_histogram_of_yes_and_no():
         histogram.histogram([])
 
 
-def test_the_best_list_of_questions_is_that_of_the_suite():
+def test_the_best_question_and_the_best_list_are_those_of_the_suite():
     task = world(percentile=0.9)
-    texts, score = best_list(task, task.rows("train")[:400])
-    listed = suite.load("ilql-dialogue").cells["list"].agent["questions"]
-    assert list(listed) == texts
+    training, cells = best_list.solved(task, task.rows("train")[:400]), suite.load("ilql-dialogue").cells
+    assert cells["constant"].agent["questions"] == (best_list.best_question(training)[0],)
+    texts, score = best_list.best_list(training)
+    assert list(cells["list"].agent["questions"]) == texts
     played = play(
         task,
         games(task.rows("train")[:400]),

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import loquent
+from helpers.tasks.untrained_seats import untrained
 from loquent.core.agent import make
 from loquent.core.rollout.loop import games, play
 from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.metrics.judges import layers
-from loquent.metrics.judges.layers import Network
 from loquent.tasks.dialogue.caching import write_progress
 
 
@@ -29,8 +28,9 @@ def folder(tmp_path):
         ]
         (tmp_path / f"{name}.json").write_text(json.dumps(dialogs))
         np.save(tmp_path / f"images_{name}.npy", rng.standard_normal((count, 8)).astype(np.float32))
-    weights = (rng.standard_normal((1536, 8)).astype(np.float32),)
-    layers.save(tmp_path / "guesser", Network(weights, (np.zeros(8, np.float32),)), {"role": "judge"})
+    judge = untrained("judge", image=8)
+    judge.network.slots.data.zero_()  # so the texts decide the guess
+    judge.save(tmp_path / "guesser", {})
     return tmp_path
 
 

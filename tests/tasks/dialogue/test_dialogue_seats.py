@@ -1,6 +1,7 @@
 """Seats that were trained on recorded dialogues, and a server of seats: A29 of ILQL's specification."""
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,52 +13,174 @@ from functools import partial
 import httpx2
 import numpy as np
 import pytest
+import torch
 
 import loquent
-from loquent.core.agent import make
+from helpers.tasks.untrained_seats import SMALL, untrained
+from loquent.core.agent import Question, make
 from loquent.core.rollout.loop import games, play
+from loquent.core.task import Observation
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
-from loquent.metrics.judges import card, layers
+from loquent.metrics.judges import card
 from loquent.tasks.dialogue.game import protocol
-from loquent.tasks.dialogue.learned import texts, training
+from loquent.tasks.dialogue.learned import seats, training
+from loquent.tasks.dialogue.learned.networks import ends_of
+from loquent.tasks.dialogue.learned.seats import TrainedAnswerer, TrainedGuesser
+from loquent.tasks.dialogue.learned.tokens import ANSWER, CAPTION, LONGEST, QUESTION
+from loquent.tasks.dialogue.state import State
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+SETTINGS = training.SeatSettings(epochs=8, minibatch=4, learning_rate=1e-2, vocabulary=320, **SMALL)
+
+
+def seats_of(folder):
+    """The options of a task whose seats are trained."""
+    return {name: Record(kind=f"dialogue/{name}", path=str(folder / name)) for name in ("answerer", "judge")}
+
+
+def dogs(task, split, count):
+    """The first rows with a dog: a world of 20 answers, for networks that learn in seconds."""
+    return [row for row in task.rows(split) if row["subject"] == "dog"][:count]
 
 
 @pytest.fixture(scope="module")
 def dialogues():
     task = loquent.task("dialogue", percentile=1.0)
     asker = make({"kind": "dialogue/casual", "yes_no": 0.0, "off_topic": 0.0}, task)
-    return task, training.played_dialogues(task, play(task, games(task.rows("train")[:100]), asker, seed=0))
+    played = play(task, games(dogs(task, "train", 60)), asker, seed=0)
+    return task, training.played_dialogues(task, played)
 
 
-def test_a_trained_answerer_and_a_trained_judge_play(dialogues, tmp_path):
-    task, recorded = dialogues
-    seen = training.train_answerer(task, recorded, tmp_path / "answerer")
-    assert seen["known"] > 0.9
-    assert seen["accuracy"] > 0.4, "one answer of four would be chance"
-    guessed = training.train_guesser(task, recorded, tmp_path / "guesser")
-    assert guessed["error"] < guessed["variance"], "better than the mean of all images"
-    seats = {
-        "answerer": Record(kind="dialogue/answerer", path=str(tmp_path / "answerer")),
-        "judge": Record(kind="dialogue/judge", path=str(tmp_path / "guesser")),
+@pytest.fixture(scope="module")
+def trained(dialogues, tmp_path_factory):
+    """The folders of an answerer and of a judge, with what training returned."""
+    folder = tmp_path_factory.mktemp("seats")
+    return folder, {
+        "answerer": training.train_answerer(*dialogues, folder / "answerer", SETTINGS),
+        "judge": training.train_guesser(*dialogues, folder / "judge", SETTINGS),
     }
-    learned = loquent.task("dialogue", **seats)
-    ended = play(learned, games(learned.rows("test")[:20]), make("dialogue/careful", learned), seed=0)
+
+
+def test_a_trained_answerer_and_a_trained_judge_play(dialogues, trained):
+    folder, figures = trained
+    assert figures["answerer"]["accuracy"] > 0.4, "one answer of four would be chance"
+    assert figures["judge"]["last"] < 1, "better than the mean of all images"
+    learned = loquent.task("dialogue", **seats_of(folder))
+    ended = play(learned, games(dogs(learned, "test", 5)), make("dialogue/careful", learned), seed=0)
     answers = {turn.text for game in ended for turn in game.turns if turn.seat == "answerer"}
-    assert answers <= {answer for _, rounds in recorded for _, answer in rounds}
-    assert np.mean([game.ended == "found" for game in ended]) > 0.5
+    known = {answer for _, rounds in dialogues[1] for _, answer in rounds}
+    assert answers & known, "texts that it wrote itself"
     with pytest.raises(BadSetting, match="the role 'answerer', not 'judge'"):
-        layers.load(tmp_path / "answerer", "judge")
+        TrainedGuesser.load(folder / "answerer")
 
 
 def test_training_is_reproducible(dialogues, tmp_path):
-    task, recorded = dialogues
     for name in ("a", "b"):
-        training.train_guesser(task, recorded[:20], tmp_path / name)
+        training.train_guesser(dialogues[0], dialogues[1][:20], tmp_path / name, replace(SETTINGS, epochs=1))
     weights = [(tmp_path / name / card.WEIGHTS).read_bytes() for name in ("a", "b")]
     assert weights[0] == weights[1]
+
+
+def test_the_accuracy_of_training_is_that_of_written_answers(dialogues, trained):
+    task, recorded = dialogues
+    answerer, held = TrainedAnswerer.load(trained[0] / "answerer"), recorded[-6:]
+    right = [
+        np.mean(
+            [
+                answerer.answer(fields["caption"], rounds[:number], asked, task.image(fields)) == answer
+                for number, (asked, answer) in enumerate(rounds)
+            ]
+        )
+        for fields, rounds in held
+    ]
+    assert np.mean(right) == pytest.approx(trained[1]["answerer"]["accuracy"], abs=1e-6)
+
+
+def test_the_error_of_training_is_that_of_guesses(dialogues, trained):
+    task, recorded = dialogues
+    guesser = TrainedGuesser.load(trained[0] / "judge")
+    images = np.stack([task.image(fields) for fields, _ in recorded[:-6]])
+    variance = ((images - images.mean(0)) ** 2).mean()
+    errors = [
+        ((guesser.guess(fields["caption"], rounds) - task.image(fields)) ** 2).mean()
+        for fields, rounds in recorded[-6:]
+    ]
+    assert np.mean(errors) / variance == pytest.approx(trained[1]["judge"]["last"], rel=1e-4)
+
+
+@pytest.mark.parametrize("role", ["answerer", "judge"])
+def test_later_rounds_change_nothing_before_them(dialogues, role):
+    seat = untrained(role)
+    network, encoding = seat.network, seat.encoding
+    fields, rounds = dialogues[1][0]
+    whole, part = (encoding.dialogue(fields["caption"], rounds[:count]) for count in (5, 3))
+    ids, roles = map(torch.from_numpy, encoding.pad([whole, part]))
+    length = len(part.ids)
+    if role == "judge":
+        ends, real = ends_of(roles)
+        assert real.sum(1).tolist() == [6, 4], "the caption and each answer"
+        assert int(ends[1, 3]) == length - 1
+        found = network(ids, roles, ends)[:, :4]
+    else:
+        where = torch.arange(ids.shape[1]).expand_as(ids) < length
+        found = network(ids, roles, torch.zeros(2, 64), where).unflatten(0, (2, length))
+    torch.testing.assert_close(found[0], found[1])
+
+
+@torch.no_grad()
+def test_figures_by_hand(dialogues):
+    """The cross-entropy of each answer's tokens with its mark, and the squared error after each answer."""
+    fields, rounds = dialogues[1][0]
+    seat = untrained("answerer")
+    network, encoding = seat.network, seat.encoding
+    tokens = [encoding.dialogue(fields["caption"], rounds[:count]) for count in (2, 1)]
+    ids, roles = map(torch.from_numpy, encoding.pad(tokens))
+    image, everywhere = torch.stack([torch.zeros(64), torch.ones(64)]), torch.ones_like(ids, dtype=torch.bool)
+    found = network.figures(ids, roles, image)
+    chances = network(ids, roles, image, everywhere).log_softmax(1).unflatten(0, ids.shape)
+    for row, each in enumerate(tokens):
+        places = [place for place, role in enumerate(each.roles) if role == ANSWER]
+        total = -sum(float(chances[row, place - 1, each.ids[place]]) for place in places)
+        assert float(found["loss"][row]) == pytest.approx(total / (2 - row), rel=1e-5)
+    network = untrained("judge").network
+    network.fit_scale(3 * image)
+    assert network.scaled(3 * image).tolist() == [[-1.0] * 64, [1.0] * 64]
+    found, guesses = network.figures(ids, roles, image), network(ids, roles, ends_of(roles)[0])
+    errors = (guesses - network.scaled(image)[:, None]).square().mean(2)
+    for row, count in enumerate((3, 2)):
+        assert float(found["loss"][row]) == pytest.approx(float(errors[row, :count].mean()), rel=1e-5)
+        assert float(found["last"][row]) == pytest.approx(float(errors[row, count - 1]), rel=1e-5)
+
+
+def test_an_answer_depends_on_the_image_and_a_guess_on_each_text():
+    seat = untrained("answerer")
+    read = seat.encoding.dialogue("a dog", [("q", "a")], "why?")
+    ids, roles = map(torch.from_numpy, seat.encoding.pad([read] * 2))
+    images, where = torch.stack([torch.zeros(64), torch.ones(64)]), torch.arange(ids.shape[1]) == 2
+    logits = seat.network(ids, roles, images, where.expand_as(ids))
+    assert (logits[0] - logits[1]).abs().max() > 0.01
+    guesser = untrained("judge")
+    guess, *others = (
+        guesser.guess(caption, [(asked, answer)])
+        for caption in ("a dog", "a cat")
+        for asked in ("why?", "who?")
+        for answer in ("yes", "no")
+    )
+    assert all(np.abs(guess - other).max() > 1e-4 for other in others)
+
+
+def test_texts_become_tokens_and_back():
+    encoding = untrained("answerer").encoding
+    assert encoding.ids("a dog <|end|>").count(encoding.end) == 1, "only the mark at its end"
+    assert encoding.text(encoding.ids("i can't tell: 你")[:-1]) == "i can't tell: 你"
+    assert len(encoding.ids("\ud800 " * 9999)) == LONGEST
+    long = "b " * 60
+    whole = encoding.dialogue(long, [(long, long)] * 10, long)
+    assert whole == encoding.dialogue(long, [(long, long)], long), "a round of 80, a caption and a question"
+    assert whole.roles == tuple(np.repeat((CAPTION, QUESTION, ANSWER, QUESTION), LONGEST))
+    short = encoding.dialogue(long, [(long, long), ("q", "a")])
+    assert short.roles.count(ANSWER) > LONGEST, "both rounds fit"
 
 
 def test_only_the_splits_that_exist_are_needed(dialogues, tmp_path):
@@ -77,50 +200,60 @@ def test_only_the_splits_that_exist_are_needed(dialogues, tmp_path):
         training.played_dialogues(task, [replace(episode, row="other-1")])
 
 
-def test_long_texts_are_not_remembered():
-    before = texts._short.cache_info().currsize
-    long, short = "a b " * 200, "a b never seen before"
-    assert np.array_equal(texts.words(long), texts.WORDS.encode([long])[0])
-    assert texts._short.cache_info().currsize == before
-    texts.words(short)
-    assert texts._short.cache_info().currsize == before + 1
-
-
 def test_too_few_dialogues(dialogues, tmp_path):
     with pytest.raises(BadSetting, match="at least 10"):
         training.train_answerer(dialogues[0], dialogues[1][:9], tmp_path / "x")
 
 
-def test_damaged_networks_are_refused(tmp_path):
-    weights = (np.zeros((3, 2), np.float32),)
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("slots", None, "sizes"),
+        ("width", 1 << 40, "width"),
+        ("heads", 3, "a multiple of heads"),
+        ("slots", 7, "do not fit together"),
+        ("vocabulary", 257, "at most 257 ids"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(trained, tmp_path, name, value, words):
+    shutil.copytree(trained[0] / "judge", tmp_path / "judge")
+    content, _ = card.load(tmp_path / "judge", seats.KIND, "")
+    (tmp_path / "judge" / card.CARD).unlink()
+    card.write(tmp_path / "judge", seats.KIND, {"role": "judge", "sizes": {**content["sizes"], name: value}})
+    with pytest.raises(BadSetting, match=words):
+        TrainedGuesser.load(tmp_path / "judge")
 
-    def written(name, weights, biases):
-        layers.save(tmp_path / name, layers.Network(weights, (biases,)), {"role": "judge"})
-        return tmp_path / name
 
-    assert layers.load(written("a", weights, np.zeros(2, np.float32)), "judge")[0].shape == (3, 2)
-    with pytest.raises(BadSetting, match="do not fit together"):
-        layers.load(written("b", weights, np.zeros(5, np.float32)), "judge")
+def test_damaged_seats_are_refused(dialogues, trained, tmp_path):
+    for name, role in (("nan", "judge"), ("double", "judge")):
+        seat = TrainedGuesser.load(trained[0] / role)
+        seat.network.mean.fill_(float("nan")) if name == "nan" else seat.network.double()
+        seat.save(tmp_path / name, {})
     with pytest.raises(BadSetting, match="not finite"):
-        layers.load(written("d", (np.full((3, 2), np.nan, np.float32),), np.zeros(2, np.float32)), "judge")
-    (tmp_path / "a" / card.WEIGHTS).write_bytes(b"no")
+        TrainedGuesser.load(tmp_path / "nan")
+    with pytest.raises(BadSetting, match="float64; all must be float32"):
+        TrainedGuesser.load(tmp_path / "double")
+    (tmp_path / "double" / card.WEIGHTS).write_bytes(b"no")
     with pytest.raises(BadSetting, match="is not what was written"):
-        layers.load(tmp_path / "a", "judge")
+        TrainedGuesser.load(tmp_path / "double")
     with pytest.raises(BadSetting, match=card.CARD):
-        layers.load(tmp_path / "none", "judge")
+        TrainedGuesser.load(tmp_path / "none")
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "seat.json").write_text('{"role": "judge"}')
     with pytest.raises(BadSetting, match=r"seat.json, which an earlier version.*train_guesser"):
-        layers.load(tmp_path / "old", "judge")
-    few = {"role": "answerer", "answers": ["yes"]}
-    layers.save(tmp_path / "few", layers.Network(weights, (np.zeros(2, np.float32),)), few)
-    answerer = Record(kind="dialogue/answerer", path=str(tmp_path / "few"))
-    with pytest.raises(BadSetting, match="1 answers and 2 outputs"):
-        make(answerer, loquent.task("dialogue"))
-    judge = {"kind": "dialogue/judge", "path": str(written("c", weights, np.zeros(2, np.float32)))}
-    task = loquent.task("dialogue", judge=Record(judge))
-    with pytest.raises(BadSetting, match="reads 3 numbers"):
-        play(task, games(task.rows("test")[:1]), make("dialogue/careful", task), seed=0)
+        TrainedGuesser.load(tmp_path / "old")
+
+
+@pytest.mark.parametrize("role", ["answerer", "judge"])
+def test_images_of_another_width_are_refused(dialogues, trained, role):
+    task = loquent.task("dialogue", mode="10_stop", **seats_of(trained[0]))
+    row = task.row_from({"caption": "a dog", "features": (1.0, 2.0, 3.0)})
+    agent = make(task.seats[role], task)
+    asked = Question(
+        "g", (), Observation("", seat=role), loquent.Key(0), state=State("a dog"), row=row.fields
+    )
+    with pytest.raises(BadSetting, match="images of 64 numbers, and those of this task have 3"):
+        agent.answer([asked])
 
 
 # the protocol
@@ -278,9 +411,7 @@ def test_clients_side_by_side_get_their_own_answers(server):
         row = task.rows("test")[number]
         step = task.act(task.start(row, loquent.Key(0)), "0.5")
         step = task.act(step, task.expert(step.state))
-        question = loquent.core.live.Question(
-            "g", (), step.observation, loquent.Key(0), state=step.state, row=row.fields
-        )
+        question = Question("g", (), step.observation, loquent.Key(0), state=step.state, row=row.fields)
         assert answerer.answer([question])[0].text == answer
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loquent
+from helpers.tasks.untrained_seats import untrained
 from loquent.core.agent import make
 from loquent.core.values import Record
 from loquent.errors import BadRow, BadSetting
@@ -146,10 +147,7 @@ def test_rows_are_found_by_rounded_features(recorded):
 
 
 def test_an_unrecorded_question_is_the_client_s_fault(recorded, tmp_path):
-    from loquent.metrics.judges import layers
-
-    empty = layers.Network((np.zeros((1536, 16), np.float32),), (np.zeros(16, np.float32),))
-    layers.save(tmp_path / "guesser", empty, {"role": "judge"})
+    untrained("judge", image=16).save(tmp_path / "guesser", {})
     row, served = recorded.rows("train")[0], app(recorded)
 
     def ask(question):

@@ -7,50 +7,14 @@ from collections.abc import Mapping
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import gelu, scaled_dot_product_attention
+from torch.nn.functional import gelu
 
 from loquent.models.turns.inputs import Inputs
+from loquent.pretrained.attention import Attention
 
 WINDOW = 3  # words of one convolution
 # states [U, K, d] of U different inputs, which of them are real [U, K], and the input of each observation [N]
 Encoded = tuple[Tensor, Tensor, Tensor]
-
-
-class Attention(nn.Module):
-    """Attention with several heads of queries [N, Q, d] to keys [N, K, d], without dropout."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
-
-    def forward(
-        self, queries: Float[Tensor, "N Q d"], keys: Float[Tensor, "N K d"], real: Bool[Tensor, "N K"]
-    ) -> Float[Tensor, "N Q d"]:
-        """The mixture of values; each row needs at least one real key."""
-        q, k, v = (self._split(part) for part in (self.query(queries), self.key(keys), self.value(keys)))
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask=real[:, None, None, :])
-        joined: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
-        return joined
-
-    def read(
-        self,
-        queries: Float[Tensor, "N d"],
-        keys: Float[Tensor, "U K d"],
-        real: Bool[Tensor, "U K"],
-        index: Int[Tensor, " N"],
-    ) -> Float[Tensor, "N d"]:
-        """The mixture for one query each; query i attends to the keys of number `index[i]`."""
-        q = self.query(queries).unflatten(1, (self.heads, 1, -1))
-        # index_select, because the backward pass of indexing takes several times as long
-        k, v = (self._split(part.index_select(0, index)) for part in (self.key(keys), self.value(keys)))
-        real = real.index_select(0, index)[:, None, None, :]
-        mixed = scaled_dot_product_attention(q, k, v, attn_mask=real)
-        joined: Tensor = self.out(mixed.flatten(1))
-        return joined
-
-    def _split(self, states: Float[Tensor, "N K d"]) -> Float[Tensor, "N h K e"]:
-        return states.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
 
 class Block(nn.Module):
@@ -65,7 +29,7 @@ class Block(nn.Module):
     def forward(self, states: Float[Tensor, "N R d"], real: Bool[Tensor, "N R"]) -> Float[Tensor, "N R d"]:
         """The next states."""
         normed = self.norm(states)
-        states = states + self.attention(normed, normed, real)
+        states = states + self.attention(normed, normed, real[:, None, None])
         result: Tensor = states + self.down(gelu(self.up(self.last_norm(states))))
         return result
 

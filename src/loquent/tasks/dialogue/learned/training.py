@@ -1,28 +1,47 @@
-"""Training of an answerer and a guesser on recorded dialogues.
-
-They have the roles of the answering and the question bot of arXiv:1703.06585, at a size for a laptop: the
-answerer chooses one of the most frequent answers, the guesser predicts the features of the image.
-"""
+"""Training of an answerer and a guesser on recorded dialogues, at a size for a laptop."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loquent.core.episode import Episode
-from loquent.core.seeding import Key
+from loquent.core.seeding import Key, borrow_generators
+from loquent.core.settings import redefault, setting
 from loquent.core.values import Record
 from loquent.errors import BadSetting
-from loquent.metrics.judges import layers
-from loquent.metrics.judges.layers import Examples, LayersSettings, Network
+from loquent.metrics.judges.trainer import Lessons, Trainer, TrainerSettings
 from loquent.tasks.dialogue import rows
-from loquent.tasks.dialogue.learned import texts
+from loquent.tasks.dialogue.learned.tokens import LEAST_VOCABULARY, Encoding
 from loquent.tasks.dialogue.task import ANSWERER, JUDGE, Dialogue
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Dialog = tuple[Record, tuple[tuple[str, str], ...]]  # the fields of a row, and rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeatSettings(TrainerSettings):
+    """How a seat's network is made and trained; an example is a dialogue."""
+
+    layers: int = setting(2, "blocks of the transformer", low=1)
+    width: int = setting(64, "numbers of a state", low=1)
+    heads: int = setting(4, "heads of attention; width is a multiple of it", low=1)
+    slots: int = setting(16, "parts of an image that attention chooses among", low=1)
+    vocabulary: int = setting(1000, "the most ids of the tokenizer", low=LEAST_VOCABULARY)
+    epochs: int = redefault(TrainerSettings, "epochs", 8)
+    minibatch: int = redefault(TrainerSettings, "minibatch", 8)
+    learning_rate: float = redefault(TrainerSettings, "learning_rate", 3e-3)
+    schedule: str = redefault(TrainerSettings, "schedule", "cosine")
+    warmup: float = redefault(TrainerSettings, "warmup", 0.05)
+
+
+SMALL = SeatSettings()
 
 
 def recorded_dialogues(task: Dialogue, split: str = "train") -> list[Dialog]:
@@ -50,93 +69,80 @@ def played_dialogues(task: Dialogue, episodes: Iterable[Episode]) -> list[Dialog
 
 
 def train_answerer(
-    task: Dialogue, dialogues: Sequence[Dialog], folder: Path, *, answers: int = 200, seed: int = 0
+    task: Dialogue, dialogues: Sequence[Dialog], folder: Path, settings: SeatSettings = SMALL
 ) -> dict[str, float]:
     """Train an answerer and write it to a folder, for the agent `dialogue/answerer`.
 
-    Args:
-        answers: the number of most frequent answers that it can give.
-
     Returns:
-        `accuracy`, its share of right answers in a tenth of the dialogues that it was not trained on, and
-        `known`, the share of answers there that it can give.
+        Means over a tenth of the dialogues, which it was not trained on: `loss`, the cross-entropy of an
+        answer in nats, and `accuracy`, the share of answers whose every token is the most likely one.
 
     Raises:
         BadSetting: there are fewer than 10 dialogues. MissingExtra: without the extra "train".
     """
-    fit, held = _halves(dialogues)
-    counts = Counter(answer for _, rounds in fit for _, answer in rounds)
-    known = [answer for answer, _ in counts.most_common(answers)]
-    numbers = {answer: number for number, answer in enumerate(known)}
-
-    def examples(part: Sequence[Dialog]) -> tuple[np.ndarray, np.ndarray]:
-        pairs = [
-            (
-                texts.question_features(question, fields["caption"], task.image(fields)),
-                numbers.get(answer, -1),
-            )
-            for fields, rounds in part
-            for question, answer in rounds
-        ]
-        return np.stack([inputs for inputs, _ in pairs]), np.array([number for _, number in pairs])
-
-    inputs, targets = examples(fit)
-    training, held_out = Examples(inputs[targets >= 0], targets[targets >= 0]), Examples(*examples(held))
-    trained, history = _train(training, held_out, len(known), seed, ANSWERER)
-    guessed = trained(held_out.inputs).argmax(1)
-    right = held_out.targets
-    figures = {"accuracy": float((guessed == right).mean()), "known": float((right >= 0).mean())}
-    layers.save(folder, trained, {"role": ANSWERER, "answers": known, "figures": figures, "history": history})
-    return figures
+    return _train(ANSWERER, task, dialogues, folder, settings)
 
 
 def train_guesser(
-    task: Dialogue, dialogues: Sequence[Dialog], folder: Path, *, seed: int = 0
+    task: Dialogue, dialogues: Sequence[Dialog], folder: Path, settings: SeatSettings = SMALL
 ) -> dict[str, float]:
     """Train a guesser of images and write it to a folder, for the agent `dialogue/judge`.
 
     Returns:
-        `error`, the mean squared error after the last round in a tenth of the dialogues that it was not
-        trained on, and `variance`, the error of the mean of all images there.
+        Means over a tenth of the dialogues, which it was not trained on: `loss`, the squared error over all
+        rounds, and `last`, that after the last round. Both are shares of the variance of the training images.
 
     Raises:
         BadSetting: there are fewer than 10 dialogues. MissingExtra: without the extra "train".
     """
-    fit, held = _halves(dialogues)
-    inputs, targets = [], []
-    for fields, rounds in fit:
-        for count in range(len(rounds) + 1):
-            inputs.append(texts.history_features(fields["caption"], rounds[:count]))
-            targets.append(task.image(fields))
-    guesses = np.stack([texts.history_features(fields["caption"], rounds) for fields, rounds in held])
-    images = np.stack([task.image(fields) for fields, _ in held]).astype(np.float32)
-    training, held_out = (
-        Examples(np.stack(inputs), np.stack(targets, dtype=np.float32)),
-        Examples(guesses, images),
-    )
-    trained, history = _train(training, held_out, images.shape[1], seed, JUDGE)
-    error = float(((trained(guesses) - images) ** 2).mean())
-    figures = {"error": error, "variance": float(images.var(axis=0).mean())}
-    layers.save(folder, trained, {"role": JUDGE, "figures": figures, "history": history})
-    return figures
+    return _train(JUDGE, task, dialogues, folder, settings)
 
 
-def answer_number(trained: Network, inputs: np.ndarray) -> int:
-    """The number of the answer with the highest output."""
-    return int(trained(inputs[None])[0].argmax())
-
-
-def _halves(dialogues: Sequence[Dialog]) -> tuple[Sequence[Dialog], Sequence[Dialog]]:
+def _train(
+    role: str, task: Dialogue, dialogues: Sequence[Dialog], folder: Path, settings: SeatSettings
+) -> dict[str, float]:
     if len(dialogues) < 10:
         raise BadSetting(
             f"there are {len(dialogues)} dialogues; at least 10 are needed to train and to check"
         )
-    held = len(dialogues) // 10
-    return dialogues[:-held], dialogues[-held:]
+    from loquent.tasks.dialogue.learned.seats import SEATS
+
+    count = len(dialogues) - len(dialogues) // 10
+    import torch  # after the seats, which name the extra that is missing
+
+    from loquent.pretrained import evaluating
+    from loquent.tasks.dialogue.learned.networks import Sizes
+
+    encoding = Encoding.make(_texts(dialogues[:count]), settings.vocabulary)
+    tokens = [encoding.dialogue(fields["caption"], rounds) for fields, rounds in dialogues]
+    images = torch.from_numpy(np.stack([task.image(fields) for fields, _ in dialogues]))
+    own = {name: getattr(settings, name) for name in ("layers", "width", "heads", "slots")}
+    sizes = Sizes(vocabulary=len(encoding), image=images.shape[1], **own)
+    key = Key(settings.seed, ("dialogue", "learned", role))
+    with borrow_generators(key.child("weights")):
+        seat = SEATS[role].start(sizes, encoding)
+    network = seat.network
+    network.fit_scale(images[:count])
+
+    def figures(numbers: Sequence[int]) -> dict[str, Tensor]:
+        ids, roles = map(torch.from_numpy, encoding.pad([tokens[number] for number in numbers]))
+        found: dict[str, Tensor] = network.figures(ids, roles, images[numbers])
+        return found
+
+    def measure() -> dict[str, float]:
+        held, size = range(count, len(dialogues)), settings.minibatch
+        with torch.no_grad(), evaluating(network):
+            parts = [figures(held[first : first + size]) for first in range(0, len(held), size)]
+        return {name: float(torch.cat([part[name] for part in parts]).mean()) for name in parts[0]}
+
+    trainer = Trainer(network, Lessons(count, lambda some: figures(some)["loss"], measure), settings, key)
+    history = trainer.run()
+    held_out = measure()
+    seat.save(folder, {"figures": held_out, "settings": asdict(settings), "history": history})
+    return held_out
 
 
-def _train(
-    training: Examples, held_out: Examples, outputs: int, seed: int, role: str
-) -> tuple[Network, list[dict[str, float]]]:
-    settings = LayersSettings(seed=seed)
-    return layers.train(training, held_out, outputs, settings, Key(seed, ("dialogue", "learned", role)))
+def _texts(dialogues: Sequence[Dialog]) -> list[str]:
+    """Captions, questions and answers, of which the tokenizer is made."""
+    rounds = [text for _, rounds in dialogues for pair in rounds for text in pair]
+    return [fields["caption"] for fields, _ in dialogues] + rounds

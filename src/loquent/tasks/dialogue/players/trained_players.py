@@ -14,9 +14,6 @@ from loquent.core.agent import Question
 from loquent.core.settings import check_ranges, setting
 from loquent.core.task import Task
 from loquent.errors import BadSetting
-from loquent.metrics.judges import layers
-from loquent.metrics.judges.layers import Network
-from loquent.tasks.dialogue.learned import texts, training
 from loquent.tasks.dialogue.players.seats import Player
 from loquent.tasks.dialogue.players.truthful import Judge, JudgeOptions
 from loquent.tasks.dialogue.state import State
@@ -41,29 +38,23 @@ class LearnedJudgeOptions(JudgeOptions):
 
 
 class Answerer(Player):
-    """Gives the answer that a trained network finds most likely."""
+    """Writes the answer that a trained network finds most likely, token by token."""
 
     Options: ClassVar[type] = AnswererOptions
     kind, seats, reads_row = "dialogue/answerer", (ANSWERER,), False
 
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
-        folder = Path(self.options.path).expanduser()
-        self.network, note = layers.load(folder, ANSWERER)
-        answers = note.get("answers")
-        if not isinstance(answers, list) or not all(isinstance(text, str) for text in answers):
-            raise BadSetting(f"{folder}: its answers are {answers!r:.80}; {layers.ADVICE}")
-        if len(answers) != self.network.shape[1]:
-            problem = f"{len(answers)} answers and {self.network.shape[1]} outputs of its network"
-            raise BadSetting(f"{folder}: it has {problem}; {layers.ADVICE}")
-        self.answers: list[str] = answers
+        from loquent.tasks.dialogue.learned.seats import TrainedAnswerer
+
+        self.trained = TrainedAnswerer.load(Path(self.options.path).expanduser())
 
     def text(self, question: Question, state: State) -> str:
         """The most likely answer."""
         assert question.row is not None
-        inputs = texts.question_features(state.question, state.caption, self.task.image(question.row))
-        _check_width(self.network, len(inputs), self.name)
-        return self.answers[training.answer_number(self.network, inputs)]
+        image = self.task.image(question.row)
+        _check_width(self.trained.network.sizes.image, len(image), self.name)
+        return self.trained.answer(state.caption, state.history, state.question, image)
 
 
 class LearnedJudge(Judge):
@@ -74,18 +65,23 @@ class LearnedJudge(Judge):
 
     def __init__(self, task: Task, options: Any) -> None:
         super().__init__(task, options)
-        self.network, _ = layers.load(Path(self.options.path).expanduser(), JUDGE)
+        from loquent.tasks.dialogue.learned.seats import TrainedGuesser
+
+        self.trained = TrainedGuesser.load(Path(self.options.path).expanduser())
+
+    def measure(self, caption: str, history: Sequence[tuple[str, str]], image: NDArray[np.floating]) -> float:
+        """The percentile or the closeness of the guess; BadSetting for an image of another width."""
+        _check_width(self.trained.network.sizes.image, len(image), self.name)
+        return super().measure(caption, history, image)
 
     def guess(self, caption: str, history: Sequence[tuple[str, str]]) -> NDArray[np.floating]:
         """f32[width]: the network's prediction."""
-        inputs = texts.history_features(caption, history)
-        _check_width(self.network, len(inputs), self.name)
-        return self.network(inputs[None])[0]
+        return self.trained.guess(caption, history)
 
 
-def _check_width(trained: Network, width: int, name: str) -> None:
-    if trained.shape[0] != width:
+def _check_width(trained: int, width: int, name: str) -> None:
+    if trained != width:
         raise BadSetting(
-            f"{name}: its network reads {trained.shape[0]} numbers, and this task gives {width}; train it on "
-            "images of the same width"
+            f"{name}: its network knows images of {trained} numbers, and those of this task have {width}; "
+            "train it on images of the same width"
         )
