@@ -1,46 +1,57 @@
-"""The main results of a folder of the suite grue as a line of docs/results/grue.jsonl.
+"""The results of a folder of the suite grue as a line of docs/results/grue.jsonl, and the page's figures.
 
-python -m tools.studies.grue_tables FOLDER COMMIT SECONDS [NOTE]
+python -m tools.studies.grue_tables FOLDER COMMIT [NOTE]
 
-`python -m tools.pages docs/grue.md` makes the tables of the page from it.
+It prints the line: what the suite wrote into table.json, its tables by title and label, its counts of claims
+and where supervised training stopped. It writes docs/results/grue-figure-4*.svg. `python -m tools.pages`
+makes the tables of the page from the line.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from statistics import fmean
 
-METHODS = ("zero-shot", "supervised", "ppo", "nlpo", "supervised-ppo", "supervised-nlpo")
+from loquent.report.charts import Curve, alone
+from loquent.report.groups import Point
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 OUTCOMES = {"wins": "win", "losses": "loss"}
+KEPT = (
+    *("date", "suite", "version", "profile", "machine", "seeds"),
+    *("cells", "verdicts", "tallies", "cautions", "failures", "notes"),
+)
 
 
-def cells(made):
-    """By task and method: the mean reward over the seeds, what it is worth, all values, seconds and care.
+def tables(made):
+    """By table and label: the mean of each column over the seeds, and what it is worth.
 
-    One seed has the standard error over test rows, several have their interval over seeds.
+    One seed has the standard error over test rows; several have their interval over seeds and rows, or over
+    seeds where there are no values by row.
     """
-    found = {}
-    for table in made["tables"]:
-        if not table["title"].startswith(("Figure", "Table")):
-            of_task = {name.partition("-")[2]: made["cells"][name] for name in table["cells"]}
-            found[table["title"]] = {
-                method: {
-                    **_reward(cell),
-                    "values": {name: fmean(own.values()) for name, own in cell["values"].items() if own},
-                    "seconds": cell["seconds"],
-                    "care": cell["care"],
-                }
-                for method, cell in of_task.items()
-            }
-    return found
+    return {
+        table["title"]: {
+            cell["label"]: {"n": cell["n"], "seconds": cell["seconds"], **dict(_columns(cell))}
+            for cell in (made["cells"][name] for name in table["cells"])
+        }
+        for table in made["tables"]
+    }
 
 
-def _reward(cell):
-    values, interval = cell["values"]["reward"], cell["intervals"]["reward"]
-    found = {"reward": fmean(values.values()), "n": len(values)}
-    if len(values) == 1:
-        return found | {"error": next(iter(cell["errors"]["reward"].values()))}
-    return found | {"low": interval["low"], "high": interval["high"]}
+def _columns(cell):
+    published = (cell["published"] or {}).get("figures", {})
+    for column, values in cell["values"].items():
+        if values:
+            yield column, fmean(values.values())
+            interval = cell["over_seeds_and_rows"].get(column, cell["intervals"].get(column))
+            errors = cell["errors"].get(column)
+            if len(values) > 1 and interval:
+                yield from ((f"{column}/{end}", interval[end]) for end in ("low", "high"))
+            elif errors:
+                yield f"{column}/error", next(iter(errors.values()))
+        if column in published:
+            yield f"{column}/paper", published[column]["value"]
 
 
 def stopped(made):
@@ -54,28 +65,41 @@ def stopped(made):
 
 
 def claims(made):
-    """By claim: wins, losses, what is neither, the tasks won, and the difference on each task."""
+    """By claim: on how many tasks it is won and lost, and on which it is won."""
     found = {}
     for tally in made["tallies"]:
-        tasks = {
-            one["task"]: {"difference": one["difference"]["mean"] if one["difference"] else None}
-            | {name: one[name] for name in ("outcome", "error", "paper")}
-            for one in tally["tasks"]
-        }
-        outcomes = [one["outcome"] for one in tasks.values()]
-        counts = {name: outcomes.count(outcome) for name, outcome in OUTCOMES.items()}
-        won = ", ".join(name for name, one in tasks.items() if one["outcome"] == "win") or "–"
+        outcomes = {task["task"]: task["outcome"] for task in tally["tasks"]}
+        counts = {name: [*outcomes.values()].count(outcome) for name, outcome in OUTCOMES.items()}
+        won, lost = (
+            ", ".join(task for task, own in outcomes.items() if own == outcome) or "–"
+            for outcome in OUTCOMES.values()
+        )
         neither = len(outcomes) - sum(counts.values())
-        found[tally["claim"]] = {**counts, "neither": neither, "won": won, "tasks": tasks}
+        found[tally["claim"]] = {**counts, "neither": neither, "won": won, "lost": lost}
     return found
 
 
-def main(folder, commit, seconds, note=""):
-    """Print the line."""
+def figures(line):
+    """The name and the text of the SVG file of each part of figure 4, from a line of the results."""
+    for title, courses in line["curves"].items():
+        curves = [
+            Curve(line["cells"][name]["label"], i, [Point(**point) for point in points])
+            for i, (name, points) in enumerate(courses.items())
+        ]
+        number, unit = re.fullmatch(r"Figure (4[abc]): (.*)", title).groups()
+        yield f"grue-figure-{number}.svg", alone(f"{title}, our runs", unit, "update", curves)
+
+
+def main(folder, commit, note=""):
+    """Print the line and write the figures."""
     made = json.loads((folder / "table.json").read_text())
-    head = {"command": "loquent bench grue --profile cpu --processes 2", "commit": commit}
-    line = head | {"seconds": float(seconds), "note": note, "cells": cells(made), "claims": claims(made)}
-    line |= {"stopped": stopped(made)}
+    command = f"loquent bench grue --profile cpu --processes {made['machine']['processes']}"
+    line = {"command": command, "commit": commit, "seconds": made["seconds"]}
+    line |= {"note": note, **{key: made[key] for key in KEPT}}
+    line |= {"tables": tables(made), "claims": claims(made), "stopped": stopped(made)}
+    line["curves"] = {title: own for title, own in made["curves"].items() if title.startswith("Figure 4")}
+    for name, text in figures(line):
+        (RESULTS / name).write_text(text)
     print(json.dumps(line, ensure_ascii=False))
 
 

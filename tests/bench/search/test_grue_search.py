@@ -52,34 +52,38 @@ def made():
 
     def cell(values):
         return {
+            "label": "PPO",
             "values": {"reward": values, "kl": {}},
             "errors": {"reward": dict.fromkeys(values, 0.01)},
             "intervals": {"reward": {"low": 0.4, "high": 0.75}},
-            **{"seconds": 9.0, "care": {"tuning": None}},
+            "over_seeds_and_rows": {},
+            "published": None,
+            **{"n": len(values), "seconds": 9.0},
         }
 
-    one, three = cell({"0": 0.5}), cell({"0": 0.5, "1": 0.6, "2": 0.61})
-    names = {task: [f"{task}-{method}" for method in grue_tables.METHODS] for task in ("a", "b")}
-    task = {"task": "A", "outcome": "win", "error": None, "paper": None, "difference": None}
+    outcomes = {"A": "win", "B": "loss", "C": "undecided"}
+    tasks = [{"task": task, "outcome": outcome} for task, outcome in outcomes.items()]
     return {
-        "tables": [{"title": title.upper(), "cells": cells} for title, cells in names.items()],
-        "cells": {name: one if name[0] == "a" else three for own in names.values() for name in own},
-        "tallies": [{"claim": "c", "tasks": [task]}],
+        **dict.fromkeys(grue_tables.KEPT),
+        "machine": {"processes": 2},
+        "seconds": 18.0,
+        "tables": [{"title": "A", "cells": ["a-ppo"]}, {"title": "B", "cells": ["b-ppo"]}],
+        "cells": {"a-ppo": cell({"0": 0.5}), "b-ppo": cell({"0": 0.5, "1": 0.6, "2": 0.61})},
+        "tallies": [{"claim": "c", "tasks": tasks}],
         "stopping": {"a-0": {"kept": 50, "last": 100, "course": [[50, 0.7], [100, 0.6]]}},
+        "curves": {},
     }
 
 
 def test_the_record_has_what_stands_beside_a_mean_on_the_page(tmp_path, capsys):
     (tmp_path / "table.json").write_text(json.dumps(made()))
-    grue_tables.main(tmp_path, "abc", "12")
+    grue_tables.main(tmp_path, "abc")
     line = json.loads(capsys.readouterr().out)
-    assert line["cells"]["B"]["ppo"] | {"low": 0, "high": 0} == {
-        **{"reward": pytest.approx(0.57), "n": 3, "low": 0, "high": 0, "seconds": 9.0},
-        **{"values": {"reward": pytest.approx(0.57)}, "care": {"tuning": None}},
+    assert line["tables"]["B"]["PPO"] == {
+        **{"n": 3, "seconds": 9.0, "reward": pytest.approx(0.57), "reward/low": 0.4, "reward/high": 0.75},
     }
-    interval = "(? [{*.low:.3f}, {*.high:.3f}]?)"  # for the page, once a record has several seeds
-    form = f"{tables.specifications('grue')['rewards'].form}{interval}".replace("*", "ppo")
-    shown = [templates.fill(form, line["cells"][task]) for task in "AB"]
+    form = tables.specifications("grue")["rewards"].form.replace("*", "PPO")
+    shown = [templates.fill(form, line["tables"][task]) for task in "AB"]
     assert shown == ["0.500 ± 0.010", "0.570 [0.400, 0.750]"]
-    assert line["claims"]["c"]["won"] == "A"
+    assert line["claims"]["c"] == {"wins": 1, "losses": 1, "neither": 1, "won": "A", "lost": "B"}
     assert line["stopped"]["a-0"] == {"kept": 50, "value": 0.7, "last": 100, "last_value": 0.6}
