@@ -58,15 +58,11 @@ class Drawn:
 
     def take(self, numbers: list[int]) -> Drawn:
         """These transitions."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Drawn(
-            **{
-                name: {key: array[numbers] for key, array in value.items()}
-                if isinstance(value, dict)
-                else value[numbers]
-                for name, value in values.items()
-            }
-        )
+
+        def own(value: Any) -> Any:
+            return {key: own(array) for key, array in value.items()} if type(value) is dict else value[numbers]
+
+        return Drawn(**{field.name: own(getattr(self, field.name)) for field in fields(self)})
 
 
 class Ring:

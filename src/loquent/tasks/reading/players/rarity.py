@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from loquent.core.settings import redefault
 from loquent.core.task import Observation, Task
@@ -42,7 +42,8 @@ class Rarity:
 class RarestFirst(WordsInOrder):
     """Searches for the words of the question, the rarest in the training paragraphs first, then stops."""
 
-    kind, Options = "reading/rarest_first", RarestOptions
+    kind = "reading/rarest_first"
+    Options: ClassVar[type] = RarestOptions
 
     def __init__(self, task: Task, options: Any = None) -> None:
         super().__init__(task, options)
