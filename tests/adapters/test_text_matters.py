@@ -22,7 +22,7 @@ class Permuted:
         self.agent, self.field, self.name = agent, field, f"{agent.name}-permuted"
 
     def answer(self, asked):
-        return self.agent.answer([replace(one, observation=self.selection(one.observation)) for one in asked])
+        return self.agent.answer([replace(one, observation=self.shown(one.observation)) for one in asked])
 
     def shown(self, observation):
         text = observation.fields[self.field]

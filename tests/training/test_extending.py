@@ -86,7 +86,9 @@ def test_model_path_is_named_where_it_is_read(learner):
         extend_recipe(SimpleNamespace(recipe=recipe, folder="runs/a"), ["algorithm.gamma=0.5"])
     now = identity.settings(recipe)
     with pytest.raises(AnotherRun, match="start a new run in another folder") as differs:
-        identity.compare({"settings": {**now, "algorithm.gamma": 0.5}}, {"settings": now})
+        identity.compare(
+            {"settings": {**now, "algorithm.gamma": 0.5}, "machine": {}}, {"settings": now, "machine": {}}
+        )
     assert ["model.path" in str(error.value) for error in (changed, differs)] == [learner == "ppo"] * 2
 
 
