@@ -84,7 +84,8 @@ class Term:
             return self._scores(samples)
         own = range(parallel.rank(), len(samples), parallel.size())
         mine = self._scores(samples.take(list(own))).columns
-        shares = [json.loads(content) for content in parallel.gather(json.dumps(mine).encode())]
+        plain = {name: [None if one is None else float(one) for one in mine[name]] for name in mine}
+        shares = [json.loads(content) for content in parallel.gather(json.dumps(plain).encode())]
         columns: dict[str, Scores] = {
             name: [None] * len(samples) for name in dict.fromkeys(name for share in shares for name in share)
         }

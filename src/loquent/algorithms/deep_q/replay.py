@@ -60,7 +60,9 @@ class Drawn:
         """These transitions."""
 
         def own(value: Any) -> Any:
-            return {key: own(array) for key, array in value.items()} if type(value) is dict else value[numbers]
+            return (
+                {key: own(array) for key, array in value.items()} if type(value) is dict else value[numbers]
+            )
 
         return Drawn(**{field.name: own(getattr(self, field.name)) for field in fields(self)})
 

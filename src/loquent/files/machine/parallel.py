@@ -20,6 +20,8 @@ import torch
 import torch.distributed as group
 from torch import Tensor
 
+from loquent.errors import LostProcess
+from loquent.files.machine.launch import start_count
 from loquent.files.machine.watch import Watch, connect
 
 _divided: list[bool] = []
@@ -46,8 +48,12 @@ def process_group(device: torch.device, patience: float) -> Iterator[None]:
     if name == "nccl":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     limit = timedelta(seconds=patience)
-    group.init_process_group(name, timeout=limit)
-    watch = Watch(connect(limit), group.get_rank(), group.get_world_size(), limit)
+    try:
+        group.init_process_group(name, timeout=limit)
+        watch = Watch(connect(limit), group.get_rank(), group.get_world_size(), limit)
+    except (RuntimeError, ValueError, KeyError) as error:
+        what = f"WORLD_SIZE = {start_count()}, but so many processes did not meet within {patience:g} s"
+        raise LostProcess(f"{what} (parallel.patience); start them with torchrun: {error}") from error
     _watches.append(watch)
     try:
         with watch.watching():
@@ -55,16 +61,6 @@ def process_group(device: torch.device, patience: float) -> Iterator[None]:
     finally:
         _watches.remove(watch)
         group.destroy_process_group()
-
-
-def start_count() -> int:
-    """The number of processes that `torchrun` has started."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def assists() -> bool:
-    """Whether `torchrun` has started this process beside the first one of a run."""
-    return start_count() > 1 and int(os.environ.get("RANK", "0")) > 0
 
 
 def order(what: str, **details: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from loquent.agents.mixture import Mixture
 from loquent.core.actions import ActionSet
 from loquent.core.episode import Episode
 from loquent.errors import BadSetting
+from loquent.files.machine import parallel
 from loquent.models.tokens.turns import TurnBatch
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
@@ -50,7 +52,16 @@ class TaughtEpisodes(PlayedTurns):
 
     def batch(self, episodes: Sequence[Episode]) -> TurnBatch:
         """The turns of the episodes, each with the teacher's action."""
+        share_notes(self.mixture)
         return label_turns(super().batch(episodes), episodes, self.mixture, self.actor.actions)
+
+
+def share_notes(mixture: Mixture) -> None:
+    """Give each process the notes of the episodes that the others have played."""
+    if parallel.size() > 1:
+        own = json.dumps([[*name, texts] for name, texts in mixture.notes.items()]).encode()
+        for content in parallel.gather(own):
+            mixture.notes |= {(game, seat): texts for game, seat, texts in json.loads(content)}
 
 
 def label_turns(
