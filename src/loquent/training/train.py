@@ -140,8 +140,6 @@ def _assist(recipe: Recipe) -> None:
                 )
             case {"what": "clear"}:
                 cache.clear(trainer.terms)
-            case {"what": "calibrate"}:
-                trainer.calibrate_own()
             case {"what": "update"}:
                 trainer.update()
             case {"what": "play", "split": split, "episodes": episodes, "only": only}:

@@ -89,15 +89,9 @@ class Trainer:
     def calibrate(self) -> None:
         """Let the algorithm choose on held-out rows what only evaluation uses, once for an update."""
         if self._calibrated != self.updates and not self.growing:
-            self._calibrated = self.updates
-            parallel.order("calibrate")
-            self.calibrate_own()
-
-    def calibrate_own(self) -> None:
-        """`calibrate` in this process; all processes of a run choose the same."""
-        settings = self.settings
-        rows = chosen_rows(self.task, settings.evaluate_split, settings.only)
-        self.algorithm.calibrate(self.actor, rows, self.weights, settings.seed)
+            settings, self._calibrated = self.settings, self.updates
+            rows = chosen_rows(self.task, settings.evaluate_split, settings.only)
+            self.algorithm.calibrate(self.actor, rows, self.weights, settings.seed)
 
     def evaluate(
         self, split: str, episodes: int, only: Record = EMPTY, *, by_row: bool = False

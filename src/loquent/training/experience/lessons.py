@@ -51,17 +51,12 @@ class TaughtEpisodes(PlayedTurns):
         return self.mixture
 
     def batch(self, episodes: Sequence[Episode]) -> TurnBatch:
-        """The turns of the episodes, each with the teacher's action."""
-        share_notes(self.mixture)
+        """The turns of the episodes, each with the teacher's action, also where another process asked it."""
+        notes = self.mixture.notes
+        own = json.dumps([[*name, texts] for name, texts in notes.items()])
+        for content in parallel.gather(own.encode()):
+            notes |= {(game, seat): texts for game, seat, texts in json.loads(content)}
         return label_turns(super().batch(episodes), episodes, self.mixture, self.actor.actions)
-
-
-def share_notes(mixture: Mixture) -> None:
-    """Give each process the notes of the episodes that the others have played."""
-    if parallel.size() > 1:
-        own = json.dumps([[*name, texts] for name, texts in mixture.notes.items()]).encode()
-        for content in parallel.gather(own):
-            mixture.notes |= {(game, seat): texts for game, seat, texts in json.loads(content)}
 
 
 def label_turns(
