@@ -20,11 +20,11 @@ import torch
 import torch.distributed as group
 from torch import Tensor
 
+from loquent.core.guards import json_files
 from loquent.errors import LostProcess
 from loquent.files.machine.launch import start_count
 from loquent.files.machine.watch import Watch, connect
 
-_divided: list[bool] = []
 _watches: list[Watch] = []  # one, inside a process group that began here
 
 
@@ -71,7 +71,7 @@ def order(what: str, **details: Any) -> None:
 
 def next_order() -> dict[str, Any]:
     """What the first process orders, in another process."""
-    given: dict[str, Any] = json.loads(_from_first(b""))
+    given: dict[str, Any] = json_files.loads(_from_first(b""))
     return given
 
 
@@ -91,21 +91,6 @@ def size() -> int:
 def rank() -> int:
     """The number of this process, from 0."""
     return group.get_rank() if size() > 1 else 0
-
-
-@contextmanager
-def dividing() -> Iterator[None]:
-    """Inside, all processes do the same, and divide among them what takes long."""
-    _divided.append(True)
-    try:
-        yield
-    finally:
-        _divided.pop()
-
-
-def divides() -> bool:
-    """Whether the code that runs is inside `dividing`, in several processes."""
-    return size() > 1 and bool(_divided)
 
 
 def own_rows(rows: Tensor) -> Tensor:
