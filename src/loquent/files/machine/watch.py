@@ -20,7 +20,7 @@ from loquent.errors import LostProcess
 
 BEAT = 2.0  # seconds between two counts
 LOST = 20.0  # seconds without a count after which a process is lost
-SUSPECT = 10.0  # the same, after a connection has ended
+SUSPECT = 6.0  # the same, after a connection has ended
 GRACE = 3.0  # seconds in which the main thread may raise the error itself
 ENDED = 1 << 40  # the count of a process that has left the group
 AGAIN = "the run goes on with `loquent resume`, from its newest checkpoint"
