@@ -19,6 +19,16 @@ def pair(wordle_games, tmp_path_factory, request):
     return folder
 
 
+def test_two_processes_train_the_reward_model_of_one(pair, tmp_path):
+    alone = ranks.reward_model(tmp_path / "alone")
+    assert len(alone.division.training) % 4 == 1, "a process has no pair of the last step"
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (pair / "reward", alone.folder))
+    assert ranks.difference(ours, theirs, "") < 1e-5
+    card = json.loads((pair / "reward" / "card.json").read_text())
+    assert card["history"][0]["held_out_loss"] == pytest.approx(alone.quality.loss, rel=1e-6)
+    assert not (pair / "reward" / "checkpoint.safetensors").exists()
+
+
 @pytest.mark.sweep(*DAILY)
 @pytest.mark.parametrize("learner", ranks.CASES)
 def test_two_processes_learn_what_one_learns(learner, pair, wordle_games):

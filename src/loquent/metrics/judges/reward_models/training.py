@@ -100,6 +100,7 @@ def _train(
     }
     if (saved := checkpoint.read(folder, of)) is not None:
         trainer.load_state_dict(saved)
+    parallel.total(0.0)  # all have read the checkpoint before the first process deletes it
     for step in trainer.steps():
         if step % settings.checkpoint_every == 0 and not parallel.rank():
             checkpoint.write(folder, of | trainer.state_dict())
