@@ -39,7 +39,7 @@ def call(package, tmp_path):
     def call(*words):
         path = os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])
         return subprocess.run(
-            [sys.executable, "-m", "loquent.cli", *words],
+            [sys.executable, "-m", "loquent", *words],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,

@@ -45,15 +45,30 @@ CASES = {
     "reinforced_self_training": (*TEXTS, *REWARDS),
     "turn_ppo": ("algorithm.epochs=2",),
     "turn_dqn": (),
+    "turn_cloning": (),
 }
 
 
 def learn(folder, rank, names, recorded):
-    """The first three updates of some learners; what each had is in files of its own."""
+    """The first three updates of some learners; what each had is in files of its own. And a reward model."""
+    reward_model(folder / "reward")
     for name in names:
         known, tensors = of(name, recorded)
         (folder / f"{name}-{rank}.json").write_text(json.dumps(known))
         save_file(tensors, folder / f"{name}-{rank}.safetensors")
+
+
+def reward_model(folder):
+    """A reward model of an epoch with a last gradient step on one pair, of which one process has none."""
+    from loquent.bench.preferences import training
+    from loquent.data.preferences.pair import Pair, Pairs
+    from loquent.metrics.judges.reward_models.settings import RewardModelSettings
+
+    small = {"layers": 1, "width": 16, "heads": 2, "vocabulary": 300, "dropout": 0.0, "device": "cpu"}
+    steps = {"epochs": 1, "minibatch": 4, "optimizer": "sgd", "learning_rate": 0.1}
+    pairs = [Pair(f"r{i}", f"prompt {i}", (f"good {i}", f"poor {i}"), True) for i in range(22)]
+    settings = RewardModelSettings(**small, **steps, held_out=0.2)
+    return training.train(Pairs(tuple(pairs), len(pairs), 0), settings, folder)
 
 
 def of(learner, recorded):

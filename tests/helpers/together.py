@@ -80,21 +80,21 @@ def dies():
 
 
 def hangs():
-    """This process stands still before its third update."""
+    """This process stands still before its second update."""
     from loquent.training.trainer import Trainer
 
-    killed._around(Trainer, "update", killed._counted(3, lambda *_: time.sleep(600)))
+    killed._around(Trainer, "update", killed._counted(2, lambda *_: time.sleep(600)))
 
 
 def fails():
-    """This process has an error before its third update."""
+    """This process has an error before its second update."""
     from loquent.errors import BadReward
     from loquent.training.trainer import Trainer
 
     def fail(*_):
         raise BadReward("a reward of this process")
 
-    killed._around(Trainer, "update", killed._counted(3, fail))
+    killed._around(Trainer, "update", killed._counted(2, fail))
 
 
 def steps(folder, rank, backbones):

@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 
 from helpers import ranks, together
 
-DAILY = ("grpo", "ppo", "dpo")
+DAILY = ("grpo", "ppo", "dpo", "turn_cloning")
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +17,16 @@ def pair(wordle_games, tmp_path_factory, request):
     names = [name for name in ranks.CASES if request.config.getoption("--slow") or name in DAILY]
     assert together.run(ranks.learn, 2, folder, names, str(wordle_games)) == [0, 0]
     return folder
+
+
+def test_two_processes_train_the_reward_model_of_one(pair, tmp_path):
+    alone = ranks.reward_model(tmp_path / "alone")
+    assert len(alone.division.training) % 4 == 1, "a process has no pair of the last step"
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (pair / "reward", alone.folder))
+    assert ranks.difference(ours, theirs, "") < 1e-5
+    card = json.loads((pair / "reward" / "card.json").read_text())
+    assert card["history"][0]["held_out_loss"] == pytest.approx(alone.quality.loss, rel=1e-6)
+    assert not (pair / "reward" / "checkpoint.safetensors").exists()
 
 
 @pytest.mark.sweep(*DAILY)

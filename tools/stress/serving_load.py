@@ -33,7 +33,7 @@ ROUNDS = 4  # of a dialogue
 def served(log, port=0):
     """A server process, which writes errors to an open file, and its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "loquent.cli", "serve", "dialogue", "--port", str(port)],
+        [sys.executable, "-m", "loquent", "serve", "dialogue", "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 from loquent.core import registry
 from loquent.core.episode import Episode, Turn
+from loquent.core.guards import json_files
 from loquent.core.guards.json_files import show
 from loquent.core.metric import EVERYTHING, Context, Measured, Metric, Range, Samples, range_of, traits
 from loquent.core.options import takes
 from loquent.core.settings import setting
 from loquent.core.task import Row
 from loquent.errors import BadReward, BadSetting, LoquentError, kind_of, place_of
-from loquent.files.machine import parallel
+from loquent.files.machine import division
 from loquent.metrics.function import of_function
 from loquent.rewards.counting import Counting
 
@@ -75,16 +76,20 @@ class Term:
     def scores(self, samples: Samples) -> Scored:
         """The scores of samples; the metric is called once.
 
-        Inside `parallel.dividing` each process scores some samples, and all get all scores.
+        Inside `division.dividing` each process scores some samples, and all get all scores.
 
         Raises:
             BadReward: the metric raised or returned something else; the message names the term and the row.
         """
-        if not parallel.divides() or self.together or self.fallible:
+        if not division.divides() or self.together or self.fallible:
             return self._scores(samples)
+        from loquent.files.machine import parallel
+
         own = range(parallel.rank(), len(samples), parallel.size())
         mine = self._scores(samples.take(list(own))).columns
-        shares = [json.loads(content) for content in parallel.gather(json.dumps(mine).encode())]
+        plain = {name: [None if one is None else float(one) for one in mine[name]] for name in mine}
+        contents = parallel.gather(json.dumps(plain).encode())
+        shares = [json_files.loads(content, nan="kept") for content in contents]
         columns: dict[str, Scores] = {
             name: [None] * len(samples) for name in dict.fromkeys(name for share in shares for name in share)
         }

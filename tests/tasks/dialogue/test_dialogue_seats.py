@@ -286,7 +286,7 @@ def test_bad_images(text):
 
 def served(port=0):
     process = subprocess.Popen(
-        [sys.executable, "-m", "loquent.cli", "serve", "dialogue", "--port", str(port)],
+        [sys.executable, "-m", "loquent", "serve", "dialogue", "--port", str(port)],
         stdout=subprocess.PIPE,
         text=True,
         # a shell that starts the tests in the background ignores the signal, and its children inherit that

@@ -288,7 +288,9 @@ class TurnPPO(TurnAlgorithm):
             return Loss(logged.pop("total").sum(), logged)
 
         def veto(logged: Logged) -> bool:
-            diverged = parallel.total(sum(float(part["policy/kl_old"].double().sum()) for part in logged))
-            return self.config.stop_kl is not None and diverged / len(minibatch) > self.config.stop_kl
+            if self.config.stop_kl is None:
+                return False
+            own = sum((part["policy/kl_old"].sum() for part in logged), torch.zeros(()))
+            return float(parallel.sum_all(own) / len(minibatch)) > self.config.stop_kl
 
         return self.gradient.learn(minibatch, loss, means, divisor=len(minibatch), veto=veto)

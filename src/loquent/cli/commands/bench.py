@@ -58,6 +58,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     With --power, nothing is run: the seeds that differences take are printed.
     """
     from loquent.bench import exports, pages, runner
+    from loquent.files.machine import launch
 
     out = options.out or f"runs/{options.suite.removesuffix('.yaml').rpartition('/')[2]}"
     if options.difference and not options.power:
@@ -66,6 +67,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         return 0, _power(options, out)
     if options.dry_run:
         return 0, _costs(options, out)
+    launch.refuse_several("loquent bench")
     results = runner.bench(options.suite, out, processes=options.processes, **_cells(options))
     print(pages.markdown(results), end="")
     print(f"\nthe tables (table.md, .csv, .json, .html) and all runs are in {out}")

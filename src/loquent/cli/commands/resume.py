@@ -40,13 +40,15 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.bench.search import journal
     from loquent.bench.search.search import resume_search
     from loquent.bench.seeds import PLAN, resume_seeds
-    from loquent.files.machine import parallel
+    from loquent.files.machine import launch
     from loquent.training.extending import extend_recipe
     from loquent.training.run import load_run
     from loquent.training.train import train
 
     folder = Path(options.run)
     with resumable(folder):
+        if any((folder / plan).is_file() for plan in (journal.PLAN, PLAN)):
+            launch.refuse_several(f"{folder} holds several runs")
         if (folder / journal.PLAN).is_file():
             if options.overrides or options.from_older:
                 given = "--from-older" if options.from_older else options.overrides[0]
@@ -66,4 +68,4 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         stopped = load_run(folder, allow_imports=options.allow_imports)
         recipe = extend_recipe(stopped, options.overrides)
         train(recipe, stopped.folder, resume=True, from_older=options.from_older)
-        return 0, {} if parallel.assists() else report(stopped)
+        return 0, {} if launch.assists() else report(stopped)

@@ -40,6 +40,7 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.bench.preferences import page
     from loquent.bench.preferences.training import train
     from loquent.data.preferences import pairs
+    from loquent.files.machine import launch
     from loquent.metrics.judges.card import CARD
     from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 
@@ -54,6 +55,8 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
             bar.update(step - bar.n)
 
         trained = train(judged, settings, Path(options.out), after_step)
+    if launch.assists():
+        return 0, {}
     print(page.markdown(json_files.load_object(trained.folder / CARD)))
     print(f"the report is {line(str(trained.folder / REPORT))}")
     print(f"as a reward: rewards.preference_model.path={line(str(trained.folder))}")

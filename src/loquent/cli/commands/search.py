@@ -61,8 +61,10 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
     from loquent.bench.search.planning import plan
     from loquent.bench.search.search import search
     from loquent.bench.search.space import split
+    from loquent.files.machine import launch
     from loquent.training import recipes
 
+    launch.refuse_several("loquent search")
     common = split(options.overrides)[1]
     with warnings.catch_warnings():  # each trial ends with an evaluation on this split
         warnings.filterwarnings("ignore", r".*training\.evaluate_split = .* has no effect", Remark)

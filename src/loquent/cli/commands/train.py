@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from loquent.cli.commands.printing import print_estimate, print_scores
 from loquent.cli.grammar.options import Importing, Overriding, argument, option
-from loquent.errors import BadSetting
 from loquent.files.run_folder import RunFolder
 from loquent.statistics import tables
 
@@ -37,7 +36,7 @@ class Options(Overriding, Importing):
 def run(options: Options) -> tuple[int, dict[str, Any]]:
     """Train, and print the final evaluation, or means and standard deviations over runs."""
     from loquent.bench.seeds import train_seeds
-    from loquent.files.machine import parallel
+    from loquent.files.machine import launch
     from loquent.training import recipes
     from loquent.training.estimate import estimate
     from loquent.training.train import train
@@ -54,12 +53,9 @@ def run(options: Options) -> tuple[int, dict[str, Any]]:
         return 0, {"recipe": recipe.name, "fingerprint": recipe.fingerprint, **needs.as_json()}
     out = Path(options.out or f"runs/{recipe.name}")
     with resumable(out):
-        if options.seeds and parallel.start_count() > 1:
-            raise BadSetting(
-                f"--seeds {options.seeds}: {parallel.start_count()} processes train one run together; start "
-                "`train` for each seed, with training.seed"
-            )
-        if parallel.assists():
+        if options.seeds:
+            launch.refuse_several(f"--seeds {options.seeds}")
+        if launch.assists():
             train(recipe, out)
             return 0, {}
         if options.seeds:

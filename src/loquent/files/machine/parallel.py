@@ -20,9 +20,11 @@ import torch
 import torch.distributed as group
 from torch import Tensor
 
+from loquent.core.guards import json_files
+from loquent.errors import LostProcess
+from loquent.files.machine.launch import start_count
 from loquent.files.machine.watch import Watch, connect
 
-_divided: list[bool] = []
 _watches: list[Watch] = []  # one, inside a process group that began here
 
 
@@ -46,8 +48,12 @@ def process_group(device: torch.device, patience: float) -> Iterator[None]:
     if name == "nccl":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     limit = timedelta(seconds=patience)
-    group.init_process_group(name, timeout=limit)
-    watch = Watch(connect(limit), group.get_rank(), group.get_world_size(), limit)
+    try:
+        group.init_process_group(name, timeout=limit)
+        watch = Watch(connect(limit), group.get_rank(), group.get_world_size(), limit)
+    except (RuntimeError, ValueError, KeyError) as error:
+        what = f"WORLD_SIZE = {start_count()}, but so many processes did not meet within {patience:g} s"
+        raise LostProcess(f"{what} (parallel.patience); start them with torchrun: {error}") from error
     _watches.append(watch)
     try:
         with watch.watching():
@@ -55,16 +61,6 @@ def process_group(device: torch.device, patience: float) -> Iterator[None]:
     finally:
         _watches.remove(watch)
         group.destroy_process_group()
-
-
-def start_count() -> int:
-    """The number of processes that `torchrun` has started."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def assists() -> bool:
-    """Whether `torchrun` has started this process beside the first one of a run."""
-    return start_count() > 1 and int(os.environ.get("RANK", "0")) > 0
 
 
 def order(what: str, **details: Any) -> None:
@@ -75,7 +71,7 @@ def order(what: str, **details: Any) -> None:
 
 def next_order() -> dict[str, Any]:
     """What the first process orders, in another process."""
-    given: dict[str, Any] = json.loads(_from_first(b""))
+    given: dict[str, Any] = json_files.loads(_from_first(b""))
     return given
 
 
@@ -95,21 +91,6 @@ def size() -> int:
 def rank() -> int:
     """The number of this process, from 0."""
     return group.get_rank() if size() > 1 else 0
-
-
-@contextmanager
-def dividing() -> Iterator[None]:
-    """Inside, all processes do the same, and divide among them what takes long."""
-    _divided.append(True)
-    try:
-        yield
-    finally:
-        _divided.pop()
-
-
-def divides() -> bool:
-    """Whether the code that runs is inside `dividing`, in several processes."""
-    return size() > 1 and bool(_divided)
 
 
 def own_rows(rows: Tensor) -> Tensor:

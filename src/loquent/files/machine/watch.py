@@ -20,7 +20,7 @@ from loquent.errors import LostProcess
 
 BEAT = 2.0  # seconds between two counts
 LOST = 20.0  # seconds without a count after which a process is lost
-SUSPECT = 10.0  # the same, after a connection has ended
+SUSPECT = 6.0  # the same, after a connection has ended
 GRACE = 3.0  # seconds in which the main thread may raise the error itself
 ENDED = 1 << 40  # the count of a process that has left the group
 AGAIN = "the run goes on with `loquent resume`, from its newest checkpoint"
@@ -83,7 +83,7 @@ class Watch:
                 self.reason = "" if self._stopped.is_set() else "process 0, which holds the store, has ended"
             if self.reason:
                 self._found.set()
-                if not self._raised.wait(GRACE):
+                if not self._raised.wait(GRACE) and not self._stopped.is_set():
                     print(f"LostProcess: {self.reason}; {AGAIN}", file=sys.stderr, flush=True)
                     os._exit(2)  # the main thread waits or computes, and nothing else can stop it
                 return
@@ -114,7 +114,10 @@ class Watch:
 
     def _late(self, waited: float) -> str:
         """Which process the others waited for."""
-        counts = [int(self.store.get(f"meetings/{other}")) for other in range(self.size)]
+        counts = [
+            self.meetings if other == self.rank else self.store.add(f"meetings/{other}", 0)
+            for other in range(self.size)
+        ]
         late = [str(other) for other, count in enumerate(counts) if count == min(counts)]
         self._raised.set()
         return (

@@ -11,7 +11,7 @@ from loquent.core.episode import Episode
 from loquent.core.rollout.loop import Game
 from loquent.data import outcomes
 from loquent.errors import BadSetting
-from loquent.files.machine import parallel
+from loquent.files.machine import division, parallel
 from loquent.training.experience import shared_play
 from loquent.training.experience.source import Batches, player_of
 from loquent.training.recipes import Recipe
@@ -64,7 +64,7 @@ class Played(Batches):
         episodes = shared_play.play(
             self.task, queue, self.make_player(), seed=self.settings.seed, split=self.settings.split
         )
-        with parallel.dividing():
+        with division.dividing(parallel.size() > 1):
             return self.add_rewards(episodes)
 
     def make_player(self) -> Any:

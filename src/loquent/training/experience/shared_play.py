@@ -18,6 +18,7 @@ from safetensors.numpy import load, save
 
 from loquent.core.agent import Agent, Answer
 from loquent.core.episode import TASK, Episode, Tokens
+from loquent.core.guards import json_files
 from loquent.core.live import Live
 from loquent.core.rollout import loop
 from loquent.core.rollout.loop import Game
@@ -88,7 +89,7 @@ def pack(episodes: Sequence[Episode]) -> bytes:
 def unpack(content: bytes) -> list[tuple[list[Answer], dict[str, str]]]:
     """The answers of each episode that `pack` wrote, and the names of its agents."""
     arrays = load(content)
-    records = json.loads(arrays[RECORDS].tobytes())
+    records = json_files.loads(arrays[RECORDS].tobytes())
     return [([_answer(each, arrays) for each in record["answers"]], record["agents"]) for record in records]
 
 

@@ -9,6 +9,7 @@ from loquent.core.settings import check_ranges, setting
 from loquent.core.values import EMPTY, Record
 from loquent.errors import BadSetting
 from loquent.files import trackers
+from loquent.files.machine.launch import PATIENCE
 from loquent.models.lora_settings import Lora
 
 
@@ -106,7 +107,7 @@ class ParallelSettings:
     """The section `parallel:`: the processes that learn together. Results do not depend on it."""
 
     patience: float = setting(
-        600.0,
+        PATIENCE,
         "the most seconds that a process waits for the others, for example while the first one evaluates; "
         "then all end, and the error names the process that did not come",
         low=1.0,

@@ -17,7 +17,9 @@ from loquent.core.seeding import Key
 from loquent.data.preferences.pair import Pair, Pairs
 from loquent.errors import BadSetting
 from loquent.files import atomic
+from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine
+from loquent.files.machine.launch import PATIENCE
 from loquent.files.names import REPORT
 from loquent.metrics.judges import card, checkpoint
 from loquent.metrics.judges.reward_models import losses, network
@@ -28,6 +30,7 @@ from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.judges.trainer import Lessons, Trainer
 from loquent.metrics.text import judged_texts
 from loquent.pretrained import ClassifierNetwork, evaluating, save
+from loquent.pretrained.pytorch import devices
 
 TOKENS = 8192  # of a forward pass without gradients
 Step = Callable[[int, int], None]
@@ -54,6 +57,8 @@ def train(
 ) -> Trained:
     """Train a reward model, and write its folder; a checkpoint there is continued.
 
+    The processes that `torchrun` starts train it together; the first one writes.
+
     Args:
         after_step: called with the number of the step and of all steps, for a progress bar.
         page: the text of `report.html` from the content of the card.
@@ -71,6 +76,19 @@ def train(
         what = f"the pairs have a margin, and objective = {settings.objective} has none"
         raise BadSetting(f"{what}; set objective to {BRADLEY_TERRY}, or remove the margins")
     division = divide(pairs.pairs, settings.held_out, settings.shared_texts)
+    with parallel.process_group(devices.device(settings.device), PATIENCE):
+        return _train(pairs, division, settings, folder, after_step, page, find)
+
+
+def _train(
+    pairs: Pairs,
+    division: Division,
+    settings: RewardModelSettings,
+    folder: Path,
+    after_step: Step,
+    page: Callable[[Mapping[str, Any]], str],
+    find: Callable[[str], str | Path],
+) -> Trained:
     key = Key(settings.seed, ("reward model",))
     made = network.make(settings, texts_of(division.training, settings), key.child("network"), find)
     scorer = _Scorer(made, division, settings)
@@ -78,12 +96,13 @@ def train(
     of = {
         "settings": asdict(settings) | {"device": ""},
         "pairs": pairs.digest,
-        "machine": machine(made.module.device),
+        "machine": {name: x for name, x in machine(made.module.device).items() if name != "processes"},
     }
     if (saved := checkpoint.read(folder, of)) is not None:
         trainer.load_state_dict(saved)
+    parallel.total(0.0)  # all have read the checkpoint before the first process deletes it
     for step in trainer.steps():
-        if step % settings.checkpoint_every == 0:
+        if step % settings.checkpoint_every == 0 and not parallel.rank():
             checkpoint.write(folder, of | trainer.state_dict())
         after_step(step, trainer.count)
     return _finish(folder, scorer, pairs, trainer.history, page)
@@ -133,10 +152,12 @@ def _finish(
     history: list[dict[str, float]],
     page: Callable[[Mapping[str, Any]], str],
 ) -> Trained:
-    """Measure the model, and write its folder."""
+    """Measure the model, and write its folder; of several processes the first one writes."""
     division, settings = scorer.division, scorer.settings
     training = scorer.scores(division.training)
     measured = quality(scorer.scores(division.held_out), division.held_out)
+    if parallel.rank():
+        return Trained(folder, measured, history, division)
     save(cast(Any, scorer.network), folder)
     content = {
         "objective": settings.objective,

@@ -1,4 +1,4 @@
-"""`python -m loquent.cli` is the command `loquent`."""
+"""`python -m loquent` is the command `loquent`."""
 
 from loquent.cli.main import main
 
