@@ -76,7 +76,7 @@ def test_a_setting_overrides_the_preset_and_an_unknown_preset_names_the_known():
 
 
 def test_a_number_is_not_shown_as_a_truth_value():
-    assert [page.selection(value) for value in (1, 0, 5, True, False, None)] == [
+    assert [page.shown(value) for value in (1, 0, 5, True, False, None)] == [
         "1", "0", "5", "true", "false", "none",
     ]  # fmt: skip
 

@@ -45,6 +45,7 @@ CASES = {
     "reinforced_self_training": (*TEXTS, *REWARDS),
     "turn_ppo": ("algorithm.epochs=2",),
     "turn_dqn": (),
+    "turn_cloning": (),
 }
 
 

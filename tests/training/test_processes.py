@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 
 from helpers import ranks, together
 
-DAILY = ("grpo", "ppo", "dpo")
+DAILY = ("grpo", "ppo", "dpo", "turn_cloning")
 
 
 @pytest.fixture(scope="module")

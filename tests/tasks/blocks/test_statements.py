@@ -80,7 +80,7 @@ def test_programs_about_scattered_items_agree_with_the_second_reading_on_random_
         program, meaning = compile_program(each.program), scatter_reading.read(each.sentence)
         own = [row["board"] for row in builtin.flips("", builtin.statements("scatter")[each.number])]
         values = [program(board) for board in common + own]
-        assert [meaning(scatter_reading.selection(board)) for board in common + own] == values, each.sentence
+        assert [meaning(scatter_reading.shown(board)) for board in common + own] == values, each.sentence
         both += len(set(values)) == 2
     assert both > 0.95 * len(chosen)
 

@@ -8,7 +8,7 @@ from helpers.tasks import harvard
 from helpers.tasks.harvard import cursors, play, start, task
 from loquent import Key
 from loquent.bench.conformance.check import check
-from loquent.core.agent import Question, make
+from loquent.core.agent import make
 from loquent.core.task import Row
 from loquent.errors import BadRow, BadSetting, EpisodeOver
 from tools.corpora.villages import FACTS
@@ -158,7 +158,7 @@ def test_stop_words_of_a_file_are_the_only_ones(words):
     assert step.state.game.queries == ("was", "endowment", "total", "2011")
     assert step.observation.fields["queries"][4:] == ("has", "largest", "university", "world")
     agent = make("reading/words_in_order", world)
-    assert agent.words(Question("0", (), step.observation, Key(0))) == step.state.game.queries
+    assert agent.words(step.observation) == step.state.game.queries
     built_in = {"queries": "vocabulary", "limit": 20}
     assert {"the", "after", "."}.isdisjoint(loquent.task("reading", **built_in).actions.words)
     vocabulary = loquent.task("reading", stop_words=str(words), **built_in).actions.words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from loquent.agents.mixture import Mixture
 from loquent.core.actions import ActionSet
 from loquent.core.episode import Episode
 from loquent.errors import BadSetting
+from loquent.files.machine import parallel
 from loquent.models.tokens.turns import TurnBatch
 from loquent.training.estimates import turns
 from loquent.training.estimates.estimate import Estimate
@@ -49,7 +51,11 @@ class TaughtEpisodes(PlayedTurns):
         return self.mixture
 
     def batch(self, episodes: Sequence[Episode]) -> TurnBatch:
-        """The turns of the episodes, each with the teacher's action."""
+        """The turns of the episodes, each with the teacher's action, also where another process asked it."""
+        notes = self.mixture.notes
+        own = json.dumps([[*name, texts] for name, texts in notes.items()])
+        for content in parallel.gather(own.encode()):
+            notes |= {(game, seat): texts for game, seat, texts in json.loads(content)}
         return label_turns(super().batch(episodes), episodes, self.mixture, self.actor.actions)
 
 
