@@ -143,8 +143,8 @@ class TurnNetwork:
         same_head, new = saved.get("scores") == self._scores, []
         for name, tensor in own.items():
             module = name.partition(".")[0]
-            starts = name in tensors and (same_head or module == STOP)
-            if module in (*self.head_modules, STOP) and not starts:
+            stops = module == STOP and self._stop_head is not None
+            if (stops or module in self.head_modules) and not (name in tensors and (stops or same_head)):
                 new.append(module)
                 tensors[name] = tensor
             elif name not in tensors or tensors[name].shape != tensor.shape:
@@ -153,7 +153,7 @@ class TurnNetwork:
                     f"{place}: {name} has the shape {list(tensor.shape)} here, and the saved network has "
                     f"{was}; use the run's settings of the network (width, layers, heads, choose)"
                 )
-        if same_head and self.stop is None and any(name.startswith(f"{STOP}.") for name in tensors):
+        if same_head and self._stop_head is None and f"{STOP}.threshold" in tensors:
             new.append(f"the choice of `{self.task.stop}`, which a head of that run made")
         self.policy.load_state_dict({name: tensors[name] for name in own})
         return list(dict.fromkeys(new))
@@ -202,7 +202,7 @@ class TurnNetwork:
         """
         text, defines = self.task.stop, type(self.task).goal is not Task.goal
         number = self.actions.index(text) if isinstance(text, str) and text and defines else None
-        if number is None or not isinstance(dict(self.policy.named_children()).get(STOP), StopHead):
+        if number is None or self._stop_head is None:
             raise BadSetting(
                 f"stop_head = true: {self.task.identity} with {type(self).__name__} has no answer that ends "
                 "an episode where a goal holds, or the network has no head for it; set it to false"
@@ -212,17 +212,18 @@ class TurnNetwork:
     @property
     def threshold(self) -> float:
         """The least P(the goal holds) at which evaluation stops."""
+        assert self._stop_head is not None
         return float(self._stop_head.threshold)
 
     @threshold.setter
     def threshold(self, value: float) -> None:
+        assert self._stop_head is not None
         self._stop_head.threshold.fill_(value)
 
     @property
-    def _stop_head(self) -> StopHead:
-        head = self.policy.stop
-        assert isinstance(head, StopHead)
-        return head
+    def _stop_head(self) -> StopHead | None:
+        head = dict(self.policy.named_children()).get(STOP)
+        return head if isinstance(head, StopHead) else None
 
     def goals(self, rows: Mapping[str, Row]) -> Callable[[str, Observation], bool] | None:
         """Whether the goal of the row with an id holds in an observation; None without a stop head.
