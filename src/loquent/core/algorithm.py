@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -276,12 +276,15 @@ class Algorithm(ABC):
     def agent(self, model: Any, evaluating: bool) -> Agent:
         """The agent that acts by the model, in training or in evaluation."""
 
-    def calibrate(self, model: Any, rows: Sequence[Row], weights: Record, seed: int) -> None:  # noqa: B027
+    def calibrate(  # noqa: B027
+        self, model: Any, rows: Callable[[], Sequence[Row]], weights: Record, seed: int
+    ) -> None:
         """Choose on held-out rows what only evaluation uses, such as a threshold; by default nothing.
 
         It is called before an evaluation and before a checkpoint, and must not change later updates.
 
         Args:
+            rows: returns the held-out rows; an error if there are none.
             weights: the weight of each reward by name.
         """
 

@@ -26,7 +26,7 @@ def best_threshold(
     different = np.unique(np.concatenate([np.zeros(0), *reached]))
     different = different[np.isfinite(different)]
     if not len(different):
-        return 0.0, float(np.mean([own[0] if len(own) == 1 else own[-1] for own in values]))
+        return 0.0, float(np.mean([own[-1] for own in values]))
     between = (different[1:] + different[:-1]) / 2
     thresholds = np.concatenate([[different[0] - 1.0], between, [different[-1] + 1.0]])
     total = np.zeros(len(thresholds))

@@ -180,16 +180,22 @@ def make_actor(recipe: Recipe, task: Task, key: Key, *, own: bool = False) -> An
     return made
 
 
-def start_network(network: TurnNetwork, path: str, algorithm: str) -> None:
+def start_network(network: Any, path: str, algorithm: str) -> None:
     """Give a new network the weights of the best or newest checkpoint of a run.
 
     Raises:
-        BadSetting: the path names no folder, or a model that the network cannot start from.
+        BadSetting: the path names no folder, or a model that the network cannot start from; or the model is
+            no `TurnNetwork`.
         BadCheckpoint: the run has no checkpoint, or a file of it is damaged.
 
     Warns:
         Remark: parts of the network stay as they were initialised.
     """
+    if not isinstance(network, TurnNetwork):
+        raise BadSetting(
+            f"model.path = {path!r:.200}: {algorithm} makes a {type(network).__name__}, which is no "
+            "TurnNetwork and cannot start from a run; leave out model.path"
+        )
     if not Path(path).is_dir():
         command = maker(path)
         advice = f"`{command}` makes it" if command else "name the folder of a run"

@@ -142,6 +142,8 @@ def _assist(recipe: Recipe) -> None:
                 cache.clear(trainer.terms)
             case {"what": "update"}:
                 trainer.update()
+            case {"what": "calibrate"}:
+                trainer.choose_on_held_out()
             case {"what": "play", "split": split, "episodes": episodes, "only": only}:
                 trainer.play_held_out(split, episodes, Record(only))
             case {"what": "restore", "checkpoint": path}:

@@ -7,7 +7,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,14 @@ from loquent.core import registry
 from loquent.core.agent import decoding_text
 from loquent.core.metric import Context
 from loquent.core.seeding import Key
+from loquent.core.task import Row
 from loquent.core.values import EMPTY, Record, plain
 from loquent.data.groups import Groups
 from loquent.data.pools import Pool, chosen_rows
 from loquent.files import saved_state
 from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine
+from loquent.pretrained.learning.turn_network import TurnNetwork
 from loquent.rewards import compose
 from loquent.training import identity, start
 from loquent.training.early_stopping import EarlyStopping
@@ -78,6 +80,8 @@ class Trainer:
                 key=self.key,
             )
         )
+        if isinstance(self.actor, TurnNetwork) and self.actor.stop is not None and not self.growing:
+            self._held_out()  # a split without rows is refused before anything is learned
 
     def update(self) -> dict[str, float]:
         """Make one update and return the logged values."""
@@ -87,11 +91,21 @@ class Trainer:
         return {"update": self.updates, "episodes": self.experience.games, **logs}
 
     def calibrate(self) -> None:
-        """Let the algorithm choose on held-out rows what only evaluation uses, once for an update."""
+        """Let the algorithm choose in all processes what only evaluation uses, once for an update."""
         if self._calibrated != self.updates and not self.growing:
-            settings, self._calibrated = self.settings, self.updates
-            rows = chosen_rows(self.task, settings.evaluate_split, settings.only)
-            self.algorithm.calibrate(self.actor, rows, self.weights, settings.seed)
+            self._calibrated = self.updates
+            parallel.order("calibrate")
+            self.choose_on_held_out()
+
+    def choose_on_held_out(self) -> None:
+        """Let the algorithm choose on held-out rows what only evaluation uses, in this process."""
+        self.algorithm.calibrate(self.actor, self._held_out, self.weights, self.settings.seed)
+
+    def _held_out(self) -> Sequence[Row]:
+        """The rows of evaluations in training."""
+        settings = self.settings
+        with identity.naming_split("evaluate_split", settings):
+            return chosen_rows(self.task, settings.evaluate_split, settings.only)
 
     def evaluate(
         self, split: str, episodes: int, only: Record = EMPTY, *, by_row: bool = False

@@ -86,14 +86,6 @@ def test_the_target_bootstraps_only_where_the_episode_goes_on():
     assert targets.double_q_target(*arguments, double=False).tolist() == pytest.approx([0.81 * 7, 0.81])
 
 
-def test_values_in_targets_are_clamped_to_the_possible_returns():
-    values = torch.tensor([[1.3, 0.2], [-0.4, -0.5], [0.7, 0.1]])
-    arguments = torch.zeros(3), torch.full((3,), GAMMA), torch.ones(3, dtype=torch.bool), values, values
-    found = targets.double_q_target(*arguments, bounds=(0.0, 1.0))
-    assert found.tolist() == pytest.approx([0.9, 0.0, 0.63])
-    assert targets.double_q_target(*arguments).tolist() == pytest.approx([1.17, -0.36, 0.63])
-
-
 def test_the_loss_has_one_number_for_each_transition():
     values = torch.tensor([[0.0, 0.5, 2.0, -torch.inf], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]])
     loss, error = targets.q_loss(values, torch.tensor([1, 0, 3]), torch.tensor([1.0, 1.0, 0.0]))

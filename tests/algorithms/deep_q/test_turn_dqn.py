@@ -156,7 +156,6 @@ def test_the_target_of_three_steps_by_hand(tmp_path):
         ({"double": False}, CUT, 1.5 + 0.125 * 32),  # the best legal action by the target network
         ({}, ENDED, 1.5),  # an ended episode has no value behind it
         ({"n_step": 2}, CUT, 1 + 0.25 * 16),
-        ({"bounded": True}, CUT, 1.5 + 0.125 * 3.0),  # no return is above 3
     ]
     for settings, end, expected in cases:
         learner = fixed(tmp_path, online, target, **settings)
@@ -206,18 +205,19 @@ def test_dueling_values_are_centred_and_noise_is_behind_the_encoder(tmp_path):
     assert isinstance(network, Values)
     features = trainer.actor.features([Door().seen(2, 0)])
     state = network.encoder(features)
-    assert torch.allclose(network(features).mean(1), network.value(state)[:, 0], atol=1e-6)
+    assert torch.allclose(network(features)[0].mean(1), network.value(state)[:, 0], atol=1e-6)
     layers = [name for name, layer in network.named_modules() if isinstance(layer, Noise)]
     assert layers == ["advantage.0.0", "advantage.1", "value.0.0", "value.1"]
-    calm = network(features)
+    calm, goal = network(features)
+    assert goal is None
     before = torch.get_rng_state()
     stir(network, key)
-    noisy = network(features)
+    noisy = network(features)[0]
     assert not torch.allclose(noisy, calm)
     stir(network, key.child("other"))
-    assert not torch.allclose(network(features), noisy)
+    assert not torch.allclose(network(features)[0], noisy)
     stir(network, key)
-    assert torch.equal(network(features), noisy)
+    assert torch.equal(network(features)[0], noisy)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -290,10 +290,10 @@ def test_a_text_that_the_task_asks_for_needs_a_network_that_writes(tmp_path):
 
 def test_a_run_is_estimated_with_the_whole_replay(tmp_path):
     found = estimate(load(tmp_path, TAGGING, replay=1000))
-    # now and next: the vector in float32, and the legal actions as bits; the action, reward and end
+    # now and next: the vector in float32, and the legal actions as bits; the action, reward, end and goal
     trainer = Trainer(load(tmp_path, TAGGING))
     numbers = trainer.actor.inputs.vector.size
-    assert found.memory["replay"] == 1000 * (2 * (4 * numbers + (len(trainer.actor.actions) + 7) // 8) + 9)
+    assert found.memory["replay"] == 1000 * (2 * (4 * numbers + (len(trainer.actor.actions) + 7) // 8) + 10)
     assert found.sizes["width"] == numbers
 
 

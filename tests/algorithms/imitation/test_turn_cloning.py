@@ -21,9 +21,11 @@ from loquent.core.seeding import Key
 from loquent.core.settings import Remark
 from loquent.errors import BadCheckpoint, BadSetting
 from loquent.models.turns.turn_scores import Legality, distribution
+from loquent.pretrained.learning.turn_network import TurnNetwork
 from loquent.tasks.tagging.task import Tagging
 from loquent.training import checkpoint, recipes
 from loquent.training.run import load_run
+from loquent.training.start import start_network
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
 
@@ -56,13 +58,17 @@ def clone(tmp_path_factory):
     return train(recipe(folder), folder / "run", progress=False)
 
 
-class Logits:
+class Logits(TurnNetwork):
     """A model with given logits, in place of a network."""
 
     device = torch.device("cpu")
 
-    def __init__(self, logits):
-        self.logits = logits
+    def __init__(self, logits, likely=None):
+        self.logits, self.likely = logits, likely
+        self.stop = None if likely is None else 1
+
+    def distribution_and_goal(self, features, legality):
+        return *self.distribution(features, legality), self.likely
 
     def distribution(self, features, legality):
         return distribution((self.logits,), legality, None), torch.zeros(len(self.logits))
@@ -79,6 +85,20 @@ def test_the_loss_by_hand():
     assert logged["cloning/agreement"].tolist() == [1, 1]
     other = TaughtTurns({}, torch.tensor([1, 0]), torch.arange(2), turns.masks, (3,))
     assert TurnCloning.loss(None, Logits(logits), other)["cloning/agreement"].tolist() == [0, 0]
+
+
+def test_a_stop_of_the_teacher_by_hand():
+    # action 1 is `stop`, which a head decides on: alone where the teacher stops, elsewhere left out
+    logits = torch.tensor([[3.0, 9.0, 1.0]] * 4).log()
+    legal = np.packbits([[True, False, True], [False, True, False]] * 2, axis=1)
+    turns = TaughtTurns(
+        {}, torch.tensor([0, 1, 0, 1]), torch.arange(4), (torch.from_numpy(legal),), (3,),
+        goal=torch.tensor([0.0, 1.0, 1.0, 0.0]),
+    )  # fmt: skip
+    logged = TurnCloning.loss(None, Logits(logits, torch.tensor([3.0, 3.0, 1.0, 1.0]).log()), turns)
+    assert logged["cloning/loss"].tolist() == pytest.approx([math.log(4 / 3), 0] * 2)
+    assert logged["cloning/agreement"].tolist() == [0, 1, 0, 1]  # at 3/4 and at 1/2 it stops
+    assert logged["stop/loss"].tolist() == pytest.approx([math.log(n) for n in (4, 4 / 3, 2, 2)])
 
 
 def test_the_best_parts_of_an_action():
@@ -158,14 +178,19 @@ WORLDS = {
     "choices": ({"kind": "multiple_choice"}, {}),
     "wordle": ({"kind": "wordle"}, {}),
     "reading": (READING, {"network": "qa", "network_settings": ASKING}),
+    "stops": (READING, {"network": "qa", "network_settings": ASKING, "stop_head": True}),
+    "native stops": (
+        {"kind": "blocks", "appearance": "scatter", "actions": "native", "limit": 20},
+        {**ON_BLOCKS, "stop_head": True},
+    ),
 }
 
 
-@pytest.mark.sweep("towers", "labels", "reading")
+@pytest.mark.sweep("towers", "labels", "stops")
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_world_with_an_expert_is_taught(world, tmp_path):
     task, algorithm = WORLDS[world]
-    if world == "reading":
+    if algorithm.get("network") == "qa":
         algorithm = {**algorithm, **dict.fromkeys(("features", "width", "layers", "heads"), None)}
     settings = {**VECTOR, "kind": "turn_cloning", **algorithm}
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -175,6 +200,7 @@ def test_every_world_with_an_expert_is_taught(world, tmp_path):
         logs = made.update()
     assert 0 < logs["cloning/loss"] < 20
     assert logs["gradient/norm"] > 0
+    assert ("stop/loss" in logs) == ("stop" in world)
     turns = made.algorithm.turns
     assert len(turns) == logs["cloning/turns"]
     kept = TaughtTurns.restore(turns.state_dict())
@@ -286,6 +312,8 @@ def test_a_start_that_is_no_network_of_turns(clone, tmp_path):
     for path, message in ((language, "has no network that chooses among actions"), ("gpt2", "is no folder")):
         with pytest.raises(BadSetting, match=message):
             Trainer(recipe(tmp_path, {"kind": "turn_ppo"}, model={"path": str(path)}))
+    with pytest.raises(BadSetting, match="turn_ppo makes a Wrong, which is no TurnNetwork"):
+        start_network(Wrong(), str(clone.folder), "turn_ppo")
     torn = shutil.copytree(clone.folder / "checkpoints" / "update-3" / "policy", tmp_path / "torn")
     (torn / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(BadCheckpoint, match=r"model.path = .*model.safetensors cannot be read"):

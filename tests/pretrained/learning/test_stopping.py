@@ -12,9 +12,11 @@ from loquent.core.rollout.loop import games, play
 from loquent.core.seeding import Key
 from loquent.core.task import Invalid, Observation, Opening, Outcome, Row, Task, TaskSpec
 from loquent.core.values import Record
-from loquent.errors import BadSetting
+from loquent.errors import BadSetting, LoquentError
+from loquent.files.machine import parallel
 from loquent.pretrained.learning.stopping import apart
 from loquent.training import recipes
+from loquent.training import train as training
 from loquent.training.run import load_run
 from loquent.training.train import train
 from loquent.training.trainer import Trainer
@@ -35,6 +37,9 @@ class Stairs(Task):
 
     def first(self, row, rng):
         return Opening((row["to"], 0), self.seen(row["to"], 0))
+
+    def expert(self, state):
+        return "up" if state[1] < state[0] else "stop"
 
     def seen(self, to, at):
         text = "this is the step" if at == to else f"not the step {at}"
@@ -58,10 +63,11 @@ LEARNERS = {
     "turn_dqn": {"games": 4, "steps": 80, "learning_starts": 4, "minibatch": 16, "explore_games": 40},
     "turn_ppo": {"minibatch": 64, "epochs": 4},
     "turn_ppo by parts": {"minibatch": 64, "choose": "parts"},
+    "turn_cloning": {"minibatch": 16, "epochs": 4},
 }
 
 
-def recipe(folder, learner, task=f"{__name__}:Stairs", **settings):
+def recipe(folder, learner, task=f"{__name__}:Stairs", training=None, **settings):
     shared = {
         "width": 16,
         "layers": 1,
@@ -69,15 +75,11 @@ def recipe(folder, learner, task=f"{__name__}:Stairs", **settings):
         "features": {"kind": "hashed", "dimension": 16},
     }
     own = {"kind": learner.split()[0], "stop_head": True, "stop_discount": 0.9, **shared, **LEARNERS[learner]}
-    training = {
-        "updates": 4,
-        "episodes": 32,
-        "evaluate_every": 2,
-        "evaluate_episodes": 6,
-        "final_episodes": 6,
-    }
+    algorithm = {name: value for name, value in (own | settings).items() if value is not None}
+    sizes = {"updates": 4, "episodes": 32, "evaluate_every": 2, "evaluate_episodes": 6, "final_episodes": 6}
     file = folder / "stairs.yaml"
-    file.write_text(json.dumps({"task": task, "algorithm": own | settings, "training": training}))
+    whole = {"task": task, "algorithm": algorithm, "training": {**sizes, **(training or {})}}
+    file.write_text(json.dumps(whole))
     return recipes.load(file, imports="all")
 
 
@@ -156,7 +158,7 @@ def test_a_stop_is_left_out_of_a_million_actions(tmp_path):
     assert torch.isfinite(trainer.algorithm.loss(trainer.actor, batch)["total"]).all()
 
 
-@pytest.mark.parametrize("learner", ["turn_dqn", "turn_ppo"])
+@pytest.mark.parametrize("learner", ["turn_dqn", "turn_ppo", "turn_cloning"])
 def test_a_run_learns_when_to_stop_and_is_evaluated_by_its_threshold(learner, tmp_path):
     made = recipe(tmp_path, learner)
     run = train(made, tmp_path / "run", progress=False)
@@ -180,6 +182,82 @@ def test_a_run_learns_when_to_stop_and_is_evaluated_by_its_threshold(learner, tm
     assert found[0] == max(found) > found[-1]
 
 
-def test_a_task_without_a_goal_is_refused(tmp_path):
-    with pytest.raises(BadSetting, match=r"stop_head = true: wordle-v1 .* no answer that ends an"):
-        Trainer(recipe(tmp_path, "turn_ppo", task="wordle"))
+def test_an_illegal_stop_is_never_chosen(tmp_path):
+    actor = Trainer(recipe(tmp_path, "turn_ppo")).actor
+    seen = [Observation("no way out", Record(at=0), bitset([0], 2)), actor.task.seen(2, 0)]
+    actor.threshold = -1.0  # below all scores, as `best_threshold` may choose
+    assert actor.choose(seen, None).tolist() == [0, 1]
+
+
+def test_what_gradient_steps_log_has_a_place_before_the_first(tmp_path):
+    logs = Trainer(recipe(tmp_path, "turn_dqn", learning_starts=10**6)).update()
+    assert np.isnan([logs["stop/loss"], logs["stop/goal"]]).all()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "new"),
+    [
+        ({"stop_head": False}, {}, ["stop"]),
+        ({}, {}, []),
+        ({}, {"kind": "turn_dqn", **LEARNERS["turn_dqn"], "epochs": None}, ["advantage", "value"]),
+        ({}, {"stop_head": False}, ["the choice of `stop`, which a head of that run made"]),
+    ],
+)
+def test_a_network_starts_with_or_without_the_head_of_another(before, after, new, tmp_path):
+    source = Trainer(recipe(tmp_path, "turn_ppo", **before)).actor
+    torch.nn.init.ones_(source.policy.encoder.hidden[0].weight)
+    if before == {}:
+        source.threshold = 0.25
+    source.save(tmp_path / "saved")
+    actor = Trainer(recipe(tmp_path, "turn_ppo", **after)).actor
+    assert actor.start_from(tmp_path / "saved", "here") == new
+    assert actor.policy.encoder.hidden[0].weight.eq(1).all()
+    if before == {} and actor.stop is not None:
+        assert actor.policy.stop.out.weight.equal(source.policy.stop.out.weight)
+        assert actor.threshold == 0.25
+
+
+def test_the_other_processes_choose_the_threshold_too(tmp_path, monkeypatch):
+    made, trainers = recipe(tmp_path, "turn_ppo"), []
+    first = {"what": "build", "policy": None, "run": training._of_process(made)}
+    orders = iter([first, {"what": "update"}, {"what": "calibrate"}, {"what": "end"}])
+    monkeypatch.setattr(parallel, "next_order", lambda: next(orders))
+    monkeypatch.setattr(training, "Trainer", lambda *parts: trainers.append(Trainer(*parts)) or trainers[0])
+    training._assist(made)
+    given = []
+    monkeypatch.setattr(parallel, "order", lambda what, **_: given.append(what))
+    alone = Trainer(made)
+    alone.update()
+    for _ in range(2):
+        alone.calibrate()
+    assert given == ["calibrate"]
+    assert trainers[0].actor.threshold == alone.actor.threshold != 0.5
+
+
+class NoGoal(Stairs):
+    goal = Task.goal
+
+
+class Named(Stairs):
+    def stop(self):
+        return "a name of its own"
+
+
+@pytest.mark.parametrize("task", ["wordle", f"{__name__}:NoGoal", f"{__name__}:Named"])
+def test_a_task_without_a_goal_is_refused(task, tmp_path):
+    with pytest.raises(BadSetting, match=r"stop_head = true: .* no answer that ends an"):
+        Trainer(recipe(tmp_path, "turn_ppo", task=task))
+    assert task == "wordle" or Trainer(recipe(tmp_path, "turn_ppo", task=task, stop_head=False)).update()
+
+
+class Bare(Stairs):
+    def rows(self, split):
+        return () if split == "validation" else super().rows(split)
+
+
+def test_only_a_stop_head_needs_rows_of_validation(tmp_path):
+    own = {"task": f"{__name__}:Bare", "training": {"evaluate_every": 0}}
+    with pytest.raises(LoquentError, match="no rows in its split 'validation'"):
+        Trainer(recipe(tmp_path, "turn_ppo", **own))
+    run = train(recipe(tmp_path, "turn_ppo", **own, stop_head=False), tmp_path / "run", progress=False)
+    assert run.evaluation["n"] == 6

@@ -226,10 +226,11 @@ def test_cbert_is_the_network_of_the_paper(tmp_path):
     seen = {name: torch.as_tensor(x)[None] for name, x in made.actor.inputs(after(made.task)).items()}
     with torch.no_grad():
         state = network.encoder(seen)
-        logits, value = network(seen)
+        logits, value, goal = network(seen)
         hidden = torch.nn.functional.leaky_relu(network.policy_hidden[0](state))
         hidden = torch.nn.functional.leaky_relu(network.policy_hidden[2](hidden))
         assert torch.allclose(torch.cat(logits, 1), network.policy(hidden))
+        assert goal is None
         assert torch.equal(state[:, 512:-32], seen["sentence"])  # BERT's vector as it is
         assert torch.equal(value, network.value(network.value_hidden(state))[:, 0].tanh())
 

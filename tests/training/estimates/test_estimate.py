@@ -340,7 +340,10 @@ def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
     assert {"start", "collect", "score", "learn", "evaluate"} == set(found.seconds)
     assert found.memory["optimizer"] == 2 * found.memory["weights"]
     assert found.sizes["actions"] >= 6
-    rounds = [[*small, "algorithm.width=16", f"training.updates={count}"] for count in (2, 4)]
+    rounds = [
+        [*small, "algorithm.width=16", "training.updates=4", f"training.update_share={share}"]
+        for share in (0.5, 1.0)
+    ]
     kept = [estimate(recipes.load("blocks_clone", each)).memory["replay"] for each in rounds]
     assert 2 * kept[0] == kept[1] > 0  # the turns of all rounds
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -95,7 +95,9 @@ class TurnDQN(Playing):
         stir(model.policy, None)
         return TurnAgent(self.name, model, greedy=True)
 
-    def calibrate(self, model: TurnNetwork, rows: Sequence[Row], weights: Record, seed: int) -> None:
+    def calibrate(
+        self, model: TurnNetwork, rows: Callable[[], Sequence[Row]], weights: Record, seed: int
+    ) -> None:
         """Choose the threshold of the stop head on held-out rows."""
         stir(model.policy, None)
         calibrate(model, self.config, rows, weights, seed)

@@ -8,13 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from loquent.files import saved_state
 from loquent.models.tokens.turns import TurnBatch
 from loquent.models.turns.turn_scores import Legality
 from loquent.pretrained.learning.turn_network import TurnNetwork
+
+OPTIONAL = ("numbers", "goal")  # tensors that not every network needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +34,16 @@ class TaughtTurns:
     masks: tuple[Tensor, ...]
     widths: tuple[int, ...]
     numbers: Int[Tensor, "N K"] | None = None  # of the parts, where the masks are those of parts
+    goal: Float[Tensor, " N"] | None = None  # whether the goal holds, for a network with a stop head
 
     @classmethod
     def of(cls, network: TurnNetwork, batch: TurnBatch) -> Self:
         """The turns of a batch whose `choice` is the teacher's."""
         legality, turns = network.legality(batch), batch.to_torch()
         masks: Sequence[Tensor] = ()
-        if legality is not None:
+        numbers = None
+        if isinstance(legality, Legality):
+            numbers = None if legality.numbers is None else legality.numbers.cpu()
             masks = legality.parts if legality.actions is None else (legality.actions,)
         return cls(
             features=turns.features,
@@ -46,7 +51,8 @@ class TaughtTurns:
             episode=turns.episode,
             masks=tuple(_packed(mask) for mask in masks),
             widths=tuple(mask.shape[1] for mask in masks),
-            numbers=None if legality is None or legality.numbers is None else legality.numbers.cpu(),
+            numbers=numbers,
+            goal=turns.goal,
         )
 
     def __len__(self) -> int:
@@ -66,10 +72,11 @@ class TaughtTurns:
         more = later._tensors() | {"episode": later.episode + int(self.episode[-1]) + 1}
         return self._with({name: torch.cat([own, more[name]]) for name, own in self._tensors().items()})
 
-    def legality(self, device: torch.device) -> Legality | None:
-        """The legal actions as booleans on a device, or None where the network reads them in the features."""
+    def legality(self, network: TurnNetwork) -> Any:
+        """The legal actions on the network's device, as `TurnNetwork.legality` gives them."""
+        device = network.device
         if not self.masks:
-            return None
+            return network.legality(self)
         masks = [_unpacked(*each).to(device) for each in zip(self.masks, self.widths, strict=True)]
         if self.numbers is None:
             return Legality(masks[0])
@@ -90,16 +97,18 @@ class TaughtTurns:
         if len({len(tensor) for tensor in tensors.values()}) != 1 or len(masks) != len(widths):
             raise saved_state.wrong("names", names, "tensors with one row for each turn, one for each width")
         features = {name[9:]: x for name, x in tensors.items() if name.startswith("features ")}
-        return cls(features, tensors["choice"], tensors["episode"], masks, widths, tensors.get("numbers"))
+        return cls(
+            features, tensors["choice"], tensors["episode"], masks, widths, *map(tensors.get, OPTIONAL)
+        )
 
     def _tensors(self) -> dict[str, Tensor]:
-        numbers = {} if self.numbers is None else {"numbers": self.numbers}
+        optional = {name: getattr(self, name) for name in OPTIONAL}
         return {
             **{f"features {name}": tensor for name, tensor in self.features.items()},
             "choice": self.choice,
             "episode": self.episode,
             **{f"mask {k}": mask for k, mask in enumerate(self.masks)},
-            **numbers,
+            **{name: tensor for name, tensor in optional.items() if tensor is not None},
         }
 
     def _with(self, tensors: Mapping[str, Tensor]) -> TaughtTurns:
@@ -109,7 +118,7 @@ class TaughtTurns:
             tensors["episode"],
             tuple(tensors[f"mask {k}"] for k in range(len(self.masks))),
             self.widths,
-            tensors.get("numbers"),
+            *map(tensors.get, OPTIONAL),
         )
 
 

@@ -9,6 +9,7 @@ the clone errs, it gets to others.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,14 +23,16 @@ from loquent.core.agent import Agent
 from loquent.core.algorithm import StepSettings, TurnAlgorithm
 from loquent.core.seeding import Key
 from loquent.core.settings import redefault, setting
-from loquent.core.task import Task
+from loquent.core.task import Row, Task
+from loquent.core.values import Record
 from loquent.files import saved_state
 from loquent.models.tokens.turns import TurnBatch
 from loquent.models.turns.building import build
 from loquent.models.turns.settings import PolicySettings
-from loquent.models.turns.turn_scores import logprob_of, policy_of
+from loquent.models.turns.turn_scores import logprob_of, outputs_of
 from loquent.pretrained.learning.gradient_step import GradientStep, Loss
 from loquent.pretrained.learning.optimization import Means, trainable
+from loquent.pretrained.learning.stopping import calibrate, goal_loss
 from loquent.pretrained.learning.turn_network import Head, TurnNetwork
 
 START = Key(0, ("algorithm",))
@@ -104,6 +107,12 @@ class TurnCloning(TurnAlgorithm):
             model.warm()
         return TurnAgent(self.name, model, greedy=evaluating and not self.config.sampled)
 
+    def calibrate(
+        self, model: TurnNetwork, rows: Callable[[], Sequence[Row]], weights: Record, seed: int
+    ) -> None:
+        """Choose the threshold of the stop head on held-out rows."""
+        calibrate(model, self.config, rows, weights, seed)
+
     def read_episodes(self, episodes: Any, rows: Any) -> None:
         """Let the network read what it learns besides its choices."""
         self.auxiliary.collect(episodes, rows)
@@ -125,6 +134,7 @@ class TurnCloning(TurnAlgorithm):
         return {
             **dict.fromkeys(PER_STEP, math.nan),
             **self.auxiliary.log_values(),
+            **model.stop_values(),
             **means.log_values(),
             "cloning/teacher_share": share,
             "cloning/turns": float(len(turns)),
@@ -133,14 +143,25 @@ class TurnCloning(TurnAlgorithm):
         }
 
     def loss(self, model: TurnNetwork, turns: TaughtTurns) -> dict[str, torch.Tensor]:
-        """-log π(teacher's action) as "cloning/loss" f[N], and whether it is the network's best action."""
+        """-log π(teacher's action) as "cloning/loss" f[N], and whether it is the network's best action.
+
+        A stop head has a loss of its own, and a `stop` of the teacher is none of the policy: the head agrees
+        where it finds the goal more probable than not exactly if the teacher stops.
+        """
         device = model.device
         features = {name: array.to(device) for name, array in turns.features.items()}
         choice = turns.choice.to(device)
-        chosen, _ = policy_of(model, features, turns.legality(device))
+        chosen, _, likely = outputs_of(model, features, turns.legality(model))
+        agrees, stopping = chosen.is_best(choice), {}
+        if likely is not None:
+            assert turns.goal is not None
+            goal = turns.goal.to(device)
+            stopping = {"stop/loss": goal_loss(likely, goal), "stop/goal": goal}
+            agrees = agrees & ((likely >= 0) == (choice == model.stop))
         return {
             "cloning/loss": -logprob_of(chosen, choice),
-            "cloning/agreement": chosen.is_best(choice).float(),
+            "cloning/agreement": agrees.float(),
+            **stopping,
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -171,7 +192,10 @@ class TurnCloning(TurnAlgorithm):
 
         def loss(part: TaughtTurns) -> Loss:
             logged = self.loss(model, part)
-            return Loss(logged["cloning/loss"].sum(), logged)
+            total = logged["cloning/loss"]
+            if "stop/loss" in logged:
+                total = total + self.config.stop_weight * logged["stop/loss"]
+            return Loss(total.sum(), logged)
 
         norm = self.gradient.learn(minibatch, loss, means, divisor=len(minibatch))
         means.add(**{"gradient/norm": torch.tensor(norm, dtype=torch.float64)})

@@ -8,7 +8,7 @@ lilGym's released code uses with its C+BERT model (arXiv:2211.01994), except whe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -177,7 +177,9 @@ class TurnPPO(TurnAlgorithm):
         model.warm()
         return StopForcing(agent, model.task) if self.config.stop_forcing else agent
 
-    def calibrate(self, model: TurnNetwork, rows: Sequence[Row], weights: Record, seed: int) -> None:
+    def calibrate(
+        self, model: TurnNetwork, rows: Callable[[], Sequence[Row]], weights: Record, seed: int
+    ) -> None:
         """Choose the threshold of the stop head on held-out rows."""
         calibrate(model, self.config, rows, weights, seed)
 

@@ -101,12 +101,12 @@ class FeatureNetwork(TurnNetwork):
         self._warm = True
 
     def likely(self, goal: Tensor | None, observations: Sequence[Observation]) -> NDArray[np.float64] | None:
-        """P(the goal holds) by its logits; 0 where `stop` is illegal. None without a stop head."""
+        """P(the goal holds) by its logits; -inf where `stop` is illegal. None without a stop head."""
         if goal is None or self.stop is None:
             return None
         contains, stop = self.actions.contains, self.stop
         legal = [not self.settings.legal or contains(each.legal, stop) for each in observations]
-        return np.where(legal, goal.double().sigmoid().cpu().numpy(), 0.0)
+        return np.where(legal, goal.double().sigmoid().cpu().numpy(), -np.inf)
 
     def features(self, observations: Sequence[Observation]) -> dict[str, Tensor]:
         """The arrays of observations as tensors, stacked by name."""

@@ -8,7 +8,7 @@ held-out rows and saved with the weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,9 @@ def apart(
     return torch.where(alone[:, None], only, others)
 
 
-def calibrate(network: Any, settings: Any, rows: Sequence[Row], weights: Record, seed: int) -> None:
+def calibrate(
+    network: Any, settings: Any, rows: Callable[[], Sequence[Row]], weights: Record, seed: int
+) -> None:
     """Give the stop head of a network, if it has one, the best threshold on rows.
 
     Args:
@@ -68,8 +70,8 @@ def calibrate(network: Any, settings: Any, rows: Sequence[Row], weights: Record,
         settings: has `stop_rows` and `stop_discount`.
     """
     if network.stop is not None:
-        rows = rows[: settings.stop_rows]
-        network.threshold = choose_threshold(network, rows, weights, settings.stop_discount, seed)
+        chosen = rows()[: settings.stop_rows]
+        network.threshold = choose_threshold(network, chosen, weights, settings.stop_discount, seed)
 
 
 def choose_threshold(network: Any, rows: Sequence[Row], weights: Record, discount: float, seed: int) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,6 +30,8 @@ from loquent.files.tensor_files import read_tensors, save_network
 from loquent.pretrained.learning.gradient_step import GradientStep
 from loquent.pretrained.learning.optimization import Means
 from loquent.pretrained.learning.stopping import StopHead, decide
+
+STOP = "stop"  # the module that is a `StopHead`
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ class TurnNetwork:
         """Take the weights of a network that `save` wrote; returns the names of the modules that stay new.
 
         The trunk must fit. Behind it, the logits of a policy are no values of actions and the reverse, so
-        such modules stay new; so do modules that the saved network lacks.
+        such modules stay new; so do modules that the saved network lacks. P(the goal holds) is the same
+        behind both.
 
         Args:
             place: names the folder in errors, such as "model.path = 'runs/clone'".
@@ -138,9 +142,10 @@ class TurnNetwork:
             raise BadCheckpoint(f"{place}: {error}; name an undamaged run") from error
         same_head, new = saved.get("scores") == self._scores, []
         for name, tensor in own.items():
-            is_head = name.partition(".")[0] in self.head_modules
-            if is_head and not (same_head and name in tensors):
-                new.append(name.partition(".")[0])
+            module = name.partition(".")[0]
+            stops = module == STOP and self._stop_head is not None
+            if (stops or module in self.head_modules) and not (name in tensors and (stops or same_head)):
+                new.append(module)
                 tensors[name] = tensor
             elif name not in tensors or tensors[name].shape != tensor.shape:
                 was = f"the shape {list(tensors[name].shape)}" if name in tensors else "no such tensor"
@@ -148,6 +153,8 @@ class TurnNetwork:
                     f"{place}: {name} has the shape {list(tensor.shape)} here, and the saved network has "
                     f"{was}; use the run's settings of the network (width, layers, heads, choose)"
                 )
+        if same_head and self._stop_head is None and f"{STOP}.threshold" in tensors:
+            new.append(f"the choice of `{self.task.stop}`, which a head of that run made")
         self.policy.load_state_dict({name: tensors[name] for name in own})
         return list(dict.fromkeys(new))
 
@@ -183,7 +190,7 @@ class TurnNetwork:
         """The actions of `choose` before a stop head decides, and P(the goal holds), f64[N].
 
         With a stop head they are other actions than `stop` where there are any; without one there is no
-        probability. The arguments are those of `choose`.
+        probability. It is -inf where `stop` is illegal. The arguments are those of `choose`.
         """
         raise NotImplementedError
 
@@ -193,8 +200,9 @@ class TurnNetwork:
         Raises:
             BadSetting: the network has no such head, or the task has no such answer.
         """
-        number = self.actions.index(self.task.stop) if self.task.stop else None
-        if number is None or not isinstance(dict(self.policy.named_children()).get("stop"), StopHead):
+        text, defines = self.task.stop, type(self.task).goal is not Task.goal
+        number = self.actions.index(text) if isinstance(text, str) and text and defines else None
+        if number is None or self._stop_head is None:
             raise BadSetting(
                 f"stop_head = true: {self.task.identity} with {type(self).__name__} has no answer that ends "
                 "an episode where a goal holds, or the network has no head for it; set it to false"
@@ -204,17 +212,18 @@ class TurnNetwork:
     @property
     def threshold(self) -> float:
         """The least P(the goal holds) at which evaluation stops."""
+        assert self._stop_head is not None
         return float(self._stop_head.threshold)
 
     @threshold.setter
     def threshold(self, value: float) -> None:
+        assert self._stop_head is not None
         self._stop_head.threshold.fill_(value)
 
     @property
-    def _stop_head(self) -> StopHead:
-        head = self.policy.stop
-        assert isinstance(head, StopHead)
-        return head
+    def _stop_head(self) -> StopHead | None:
+        head = dict(self.policy.named_children()).get(STOP)
+        return head if isinstance(head, StopHead) else None
 
     def goals(self, rows: Mapping[str, Row]) -> Callable[[str, Observation], bool] | None:
         """Whether the goal of the row with an id holds in an observation; None without a stop head.
@@ -297,7 +306,7 @@ class TurnNetwork:
         """The values to log of a stop head, with nan for those that gradient steps add to the means."""
         if self.stop is None:
             return {}
-        return {"stop/threshold": self.threshold}
+        return {"stop/loss": nan, "stop/goal": nan, "stop/threshold": self.threshold}
 
     def check_rewards(self, weights: Record) -> None:
         """Raise BadSetting if a stop head decides on `stop`, and nothing is earned by it."""

@@ -13,6 +13,7 @@ import numpy as np
 from loquent.agents.mixture import Mixture
 from loquent.core.actions import ActionSet
 from loquent.core.episode import Episode
+from loquent.core.guards import json_files
 from loquent.errors import BadSetting
 from loquent.files.machine import parallel
 from loquent.models.tokens.turns import TurnBatch
@@ -55,7 +56,7 @@ class TaughtEpisodes(PlayedTurns):
         notes = self.mixture.notes
         own = json.dumps([[*name, texts] for name, texts in notes.items()])
         for content in parallel.gather(own.encode()):
-            notes |= {(game, seat): texts for game, seat, texts in json.loads(content)}
+            notes |= {(game, seat): texts for game, seat, texts in json_files.loads(content)}
         return label_turns(super().batch(episodes), episodes, self.mixture, self.actor.actions)
 
 

@@ -76,7 +76,11 @@ class Tree(RarestFirst):
         for searches in chosen.searches:
             own = [(features[: searches + 1], goal[: searches + 1]) for features, goal in train]
             trees = HistGradientBoostingClassifier(
-                max_iter=chosen.trees, learning_rate=0.08, max_leaf_nodes=15, early_stopping=False
+                max_iter=chosen.trees,
+                learning_rate=0.08,
+                max_leaf_nodes=15,
+                early_stopping=False,
+                random_state=0,
             ).fit(*(np.concatenate(column) for column in zip(*own, strict=True)))
             goals = [goal[: searches + 1] for _, goal in held_out]
             threshold, value = best_threshold(
@@ -87,7 +91,8 @@ class Tree(RarestFirst):
                 [goal * chosen.discount ** np.arange(1, len(goal) + 1) for goal in goals],
             )
             if value > self.value:
-                self.trees, self.threshold, self.value, self.searches = trees, threshold, value, searches
+                self.trees, self.threshold, self.value = trees, threshold, value
+                self.searches = min(searches, self.task.options.steps - 1)  # the last command is a stop
 
     def command(self, question: Question, number: int) -> str:
         words = self.order_words(question.observation)
