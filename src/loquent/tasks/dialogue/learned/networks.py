@@ -21,6 +21,8 @@ from loquent.pretrained.attention import Attention, recent
 from loquent.tasks.dialogue.game.protocol import MOST_NUMBERS
 from loquent.tasks.dialogue.learned.tokens import ANSWER, LEAST_VOCABULARY, QUESTION, ROLES
 
+EMBEDDING = 0.2  # about as large as what a new block adds; torch's 1 drowns what blocks read in the image
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
@@ -114,6 +116,8 @@ class AnswerNetwork(Seat):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__(sizes)
+        for embedding in (self.tokens, self.roles):
+            nn.init.normal_(embedding.weight, std=EMBEDDING)
         self.image = nn.Linear(sizes.image, sizes.slots * sizes.width)
         self.output = nn.Linear(sizes.width, sizes.vocabulary)
 
