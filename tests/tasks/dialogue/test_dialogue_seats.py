@@ -154,9 +154,9 @@ def test_figures_by_hand(dialogues):
         assert float(found["loss"][row]) == pytest.approx(total / (2 - row), rel=1e-5)
     network = untrained("judge").network
     network.fit_scale(3 * image)
-    assert network.scaled(3 * image).tolist() == [[-1.0] * 64, [1.0] * 64]
+    assert network.in_scale(3 * image).tolist() == [[-1.0] * 64, [1.0] * 64]
     found, guesses = network.figures(ids, roles, image), network(ids, roles, ends_of(roles)[0])
-    errors = (guesses - network.scaled(image)[:, None]).square().mean(2)
+    errors = (guesses - network.in_scale(image)[:, None]).square().mean(2)
     for row, count in enumerate((3, 2)):
         assert float(found["loss"][row]) == pytest.approx(float(errors[row, :count].mean()), rel=1e-5)
         assert float(found["last"][row]) == pytest.approx(float(errors[row, count - 1]), rel=1e-5)
