@@ -28,8 +28,10 @@ def check(file: Path) -> None:
     """Check a tokenizer.json; a content is checked once in a process.
 
     Raises:
-        BadModel: the file is no tokenizer, or reading or using it exceeds a bound.
+        BadModel: there is no such file, it is no tokenizer, or reading or using it exceeds a bound.
     """
+    if not file.is_file():
+        raise BadModel(f"{file} is missing or is no file; {ADVICE}")
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise BadModel(

@@ -21,6 +21,8 @@ from loquent.pretrained.attention import Attention, recent
 from loquent.tasks.dialogue.game.protocol import MOST_NUMBERS
 from loquent.tasks.dialogue.learned.tokens import ANSWER, LEAST_VOCABULARY, QUESTION, ROLES
 
+EMBEDDING = 0.2  # about as large as what a new block adds; torch's 1 drowns what blocks read in the image
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
@@ -91,7 +93,7 @@ class Seat(nn.Module):
         spread = (images - self.mean).square().mean().sqrt()
         self.scale.copy_(spread if spread > 0 else torch.ones(()))
 
-    def scaled(self, images: Float[Tensor, "N i"]) -> Float[Tensor, "N i"]:
+    def in_scale(self, images: Float[Tensor, "N i"]) -> Float[Tensor, "N i"]:
         """Images in the scale of the training images."""
         return (images - self.mean) / self.scale
 
@@ -114,6 +116,8 @@ class AnswerNetwork(Seat):
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__(sizes)
+        for embedding in (self.tokens, self.roles):
+            nn.init.normal_(embedding.weight, std=EMBEDDING)
         self.image = nn.Linear(sizes.image, sizes.slots * sizes.width)
         self.output = nn.Linear(sizes.width, sizes.vocabulary)
 
@@ -125,7 +129,7 @@ class AnswerNetwork(Seat):
         where: Bool[Tensor, "N T"],
     ) -> Float[Tensor, "n v"]:
         """The logits of the tokens that follow those of `where`, row by row."""
-        shown = self.image(self.scaled(images)).unflatten(1, self.slots.shape) + self.slots
+        shown = self.image(self.in_scale(images)).unflatten(1, self.slots.shape) + self.slots
         logits: Tensor = self.output(self.read(ids, roles, shown)[where])
         return logits
 
@@ -139,11 +143,11 @@ class AnswerNetwork(Seat):
         starts = where & (roles != ANSWER)
         logits, right = self(ids, roles, images, where), ids.roll(-1, 1)[where]
 
-        def placed(values: Tensor) -> Float[Tensor, "N T"]:
+        def at_places(values: Tensor) -> Float[Tensor, "N T"]:
             return torch.zeros(ids.shape).masked_scatter(where, values)
 
-        losses = placed(functional.cross_entropy(logits, right, reduction="none"))
-        wrong = placed((logits.argmax(1) != right).float())
+        losses = at_places(functional.cross_entropy(logits, right, reduction="none"))
+        wrong = at_places((logits.argmax(1) != right).float())
         answer = starts.long().cumsum(1).clamp(min=1) - 1  # the number of the answer
         missed = torch.zeros_like(wrong).scatter_reduce(1, answer, wrong, "amax").sum(1)
         count = starts.sum(1).clamp(min=1)
@@ -181,7 +185,7 @@ class GuessNetwork(Seat):
         `loss` is its mean over the rounds, with that before the first one, and `last` that after the last.
         """
         ends, real = ends_of(roles)
-        errors = (self(ids, roles, ends) - self.scaled(images)[:, None]).square().mean(2) * real
+        errors = (self(ids, roles, ends) - self.in_scale(images)[:, None]).square().mean(2) * real
         count = real.sum(1)
         return {"loss": errors.sum(1) / count, "last": errors.gather(1, count[:, None] - 1)[:, 0]}
 

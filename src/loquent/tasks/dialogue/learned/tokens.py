@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from loquent.core.guards import tokenizer_files
 from loquent.tasks.dialogue.game.rules import MOST_CHARACTERS
 
 ROLES = 3  # of a text
@@ -48,14 +49,16 @@ class Encoding:
 
     def __len__(self) -> int:
         """One more than the greatest id."""
-        return 1 + max(self.tokenizer.get_vocab().values())
+        return 1 + max(self.tokenizer.get_vocab().values(), default=-1)
 
     def ids(self, text: str) -> list[int]:
-        """The tokens of one text and the mark, at most `LONGEST`."""
+        """The tokens of one text and the mark, at most `LONGEST`; BadModel if a word has no token."""
         from loquent.pretrained.language import plain
 
         read = plain(text[:MOST_CHARACTERS])
-        return [*self.tokenizer.encode(read, add_special_tokens=False).ids[: LONGEST - 1], self.end]
+        with tokenizer_files.encoding(self.tokenizer, [read], "a trained seat"):
+            ids = self.tokenizer.encode(read, add_special_tokens=False).ids
+        return [*ids[: LONGEST - 1], self.end]
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of tokens without a mark."""

@@ -73,14 +73,17 @@ def train_answerer(
 ) -> dict[str, float]:
     """Train an answerer and write it to a folder, for the agent `dialogue/answerer`.
 
+    Dialogues without a round are left out; they have no answer to learn.
+
     Returns:
         Means over a tenth of the dialogues, which it was not trained on: `loss`, the cross-entropy of an
         answer in nats, and `accuracy`, the share of answers whose every token is the most likely one.
 
     Raises:
-        BadSetting: there are fewer than 10 dialogues. MissingExtra: without the extra "train".
+        BadSetting: there are fewer than 10 dialogues, or the folder is not empty.
+        MissingExtra: without the extra "train".
     """
-    return _train(ANSWERER, task, dialogues, folder, settings)
+    return _train(ANSWERER, task, [each for each in dialogues if each[1]], folder, settings)
 
 
 def train_guesser(
@@ -93,7 +96,8 @@ def train_guesser(
         rounds, and `last`, that after the last round. Both are shares of the variance of the training images.
 
     Raises:
-        BadSetting: there are fewer than 10 dialogues. MissingExtra: without the extra "train".
+        BadSetting: there are fewer than 10 dialogues, or the folder is not empty.
+        MissingExtra: without the extra "train".
     """
     return _train(JUDGE, task, dialogues, folder, settings)
 
@@ -105,6 +109,8 @@ def _train(
         raise BadSetting(
             f"there are {len(dialogues)} dialogues; at least 10 are needed to train and to check"
         )
+    if folder.exists() and any(folder.iterdir()):
+        raise BadSetting(f"{folder} is not empty; name a new folder")
     from loquent.tasks.dialogue.learned.seats import SEATS
 
     count = len(dialogues) - len(dialogues) // 10
