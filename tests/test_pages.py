@@ -294,6 +294,11 @@ def test_a_table_is_made(specify, name):
         ("[best]", "[bets]", "a mark is for 'bets', which is no row"),
         ('"{*:.2f}"\n  missing', '"{*:.2f}(? [{*.lower:.2f}]?)"\n  missing', "'reward': no row fills '(? [{"),
         ("learners:", "others:", "has no table 'learners'; it has others, curves, list, grid, paper"),
+        (
+            SPECIFICATION[: SPECIFICATION.index("curves:")],
+            "learners: {source: quickstart.jsonl 6 failures, columns: {cell: , n: '{n}'}}\n",
+            "learners: quickstart.jsonl 6 failures has no record, so the table has no row",
+        ),
     ],
 )
 def test_a_wrong_specification_is_refused(specify, old, new, says):

@@ -105,6 +105,8 @@ def make(page: str, name: str) -> str:
     try:
         parts: Parts = {}
         rows = [_cells(table, title, row, parts) for title, row in _rows(table).items()]
+        if not rows:
+            raise Problem(f"{table.source} has no record, so the table has no row")
         _check_use(table, parts)
         for title, cells in zip(_columns(table), zip(*rows, strict=True), strict=True):
             if table.missing is not None and set(cells) == {table.missing} and _is_figure(table, title):

@@ -13,11 +13,15 @@ import sys
 from pathlib import Path
 from statistics import fmean
 
+from loquent.bench.evidence import tallies, verdicts
 from loquent.report.charts import Curve, alone
 from loquent.report.groups import Point
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-OUTCOMES = {"wins": "win", "losses": "loss"}
+OUTCOMES = {
+    **{"wins": tallies.WIN, "losses": tallies.LOSS},
+    **{"neither": tallies.NEITHER, "missing": tallies.MISSING},
+}
 KEPT = (
     *("date", "suite", "version", "profile", "machine", "seeds"),
     *("cells", "verdicts", "tallies", "cautions", "failures", "notes"),
@@ -46,8 +50,9 @@ def _columns(cell):
             yield column, fmean(values.values())
             interval = cell["over_seeds_and_rows"].get(column, cell["intervals"].get(column))
             errors = cell["errors"].get(column)
-            if len(values) > 1 and interval:
-                yield from ((f"{column}/{end}", interval[end]) for end in ("low", "high"))
+            if len(values) > 1:
+                ends = [(f"{column}/{end}", interval[end]) for end in ("low", "high")] if interval else []
+                yield from (pair for pair in ends if pair[1] is not None)
             elif errors:
                 yield f"{column}/error", next(iter(errors.values()))
         if column in published:
@@ -65,17 +70,20 @@ def stopped(made):
 
 
 def claims(made):
-    """By claim: on how many tasks it is won and lost, and on which it is won."""
+    """By claim: the tasks that are won, lost, undecided and not measured.
+
+    `wins held` and `losses held` are those after Holm's correction.
+    """
     found = {}
     for tally in made["tallies"]:
-        outcomes = {task["task"]: task["outcome"] for task in tally["tasks"]}
-        counts = {name: [*outcomes.values()].count(outcome) for name, outcome in OUTCOMES.items()}
-        won, lost = (
-            ", ".join(task for task, own in outcomes.items() if own == outcome) or "–"
-            for outcome in OUTCOMES.values()
-        )
-        neither = len(outcomes) - sum(counts.values())
-        found[tally["claim"]] = {**counts, "neither": neither, "won": won, "lost": lost}
+        own = {name: [t for t in tally["tasks"] if t["outcome"] == kind] for name, kind in OUTCOMES.items()}
+        line = {name: len(tasks) for name, tasks in own.items()}
+        for name, tasks in (("won", own["wins"]), ("lost", own["losses"])):
+            line[name] = ", ".join(task["task"] for task in tasks) or "–"
+        for name in ("wins", "losses"):
+            held = [verdicts.decide(task["p_corrected"], True) for task in own[name]]
+            line[f"{name} held"] = held.count(verdicts.HOLDS)
+        found[tally["claim"]] = line
     return found
 
 

@@ -131,10 +131,11 @@ def _by_signs(centred: Values, complete: NDArray[np.bool_], permutations: int) -
     ends = [_loss(np.moveaxis(centred, 1, 0), weights) for weights in _ends(centred.shape[1])]
     losses = np.where(complete, np.concatenate(ends), 0.0)
     counts, squares = complete.sum(0), (losses**2).sum(1)
+    by_row = np.moveaxis(losses, 1, 0).reshape(len(centred), -1)
     generator = Key(0, ("falls", "signs")).generator()
 
     def largest(signs: Values) -> Values:
-        means = np.tensordot(signs, losses, (1, 1)) / counts
+        means = (signs @ by_row).reshape(len(signs), *squares.shape) / counts
         variance = np.maximum(squares / counts - means**2, ROUNDING * squares / counts) / (counts - 1)
         return _ratio(means, np.sqrt(variance)).max(1)
 

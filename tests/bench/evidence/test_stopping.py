@@ -9,6 +9,7 @@ import pytest
 from loquent.bench import runner
 from loquent.bench.evidence import stopping
 from loquent.files.run_folder import RunFolder
+from loquent.training.recipes.sections import TrainingSettings
 
 EVALUATION = {"checkpoint": "update-40"}
 
@@ -18,12 +19,15 @@ def folder(tmp_path, lines):
     return RunFolder(tmp_path)
 
 
-def recipe(updates=200, metric="perplexity"):
-    return SimpleNamespace(training=SimpleNamespace(stop_metric=metric, updates=updates))
+def recipe(updates=200, metric="perplexity", **more):
+    return SimpleNamespace(training=TrainingSettings(stop_metric=metric, updates=updates, **more))
 
 
 def lines(last=80):
-    found = [{"update": update, "learning_rate": 1 - update / 100} for update in range(1, last + 1)]
+    found = [
+        {"update": update, "learning_rate": 1 - update / 100, "episodes": 5 * update}
+        for update in range(1, last + 1)
+    ]
     for update, value in ((20, 9.0), (40, 7.0), (60, 7.5), (80, 8.0)):
         found[update - 1]["evaluation/perplexity"] = value
     return found
@@ -31,7 +35,7 @@ def lines(last=80):
 
 def test_a_run_that_the_rule_ended(tmp_path):
     found = stopping.read(folder(tmp_path, lines()), recipe(), EVALUATION)
-    assert (found.kept, found.last, found.updates, found.early) == (40, 80, 200, True)
+    assert (found.kept, found.last, found.early) == (40, 80, True)
     assert found.course == ((20, 9.0), (40, 7.0), (60, 7.5), (80, 8.0))
     assert found.rate == pytest.approx(0.2 / 0.99)
     assert found.cells("x") == [
@@ -47,10 +51,19 @@ def test_a_run_that_the_rule_ended(tmp_path):
     assert found.as_json()["early"] is True
 
 
-def test_a_run_that_made_all_updates(tmp_path):
-    found = stopping.read(folder(tmp_path, lines()), recipe(updates=80), EVALUATION)
-    assert not found.early
-    assert found.cells("x")[6] == "training.updates = 80"
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({"updates": 80}, "training.updates = 80"),
+        ({"most_episodes": 400}, "training.most_episodes = 400"),
+        ({"most_episodes": 401}, "the rule"),
+        ({"updates": 160, "update_share": 0.5}, "training.updates = 80"),
+    ],
+)
+def test_a_run_that_a_limit_ended(tmp_path, settings, limit):
+    found = stopping.read(folder(tmp_path, lines()), recipe(**settings), EVALUATION)
+    assert found.cells("x")[6] == limit
+    assert found.early == found.as_json()["early"] == (limit == "the rule")
 
 
 def test_a_run_without_early_stopping_or_without_a_log_has_none(tmp_path):

@@ -10,6 +10,7 @@ from loquent.bench.preferences import over_optimization
 from loquent.bench.preferences.over_optimization import Point, Warned
 from loquent.core.episode import TASK, Episode, Turn
 from loquent.data.preferences import pairs
+from loquent.errors import LoquentError
 from loquent.files import evaluation_rows
 
 
@@ -80,6 +81,25 @@ def test_the_watch_speaks_before_gold_has_lost_half_of_its_gain(tmp_path):
     assert over_optimization.first_warning(write(tmp_path / "rise", points[:11]), "gold") is None
     still = [Point(p.update, p.kl, 1.0, p.gold) for p in points[10:]]
     assert over_optimization.first_warning(write(tmp_path / "still", still), "gold") is None
+
+
+def test_rows_without_a_gold_value_are_left_out(tmp_path):
+    """As where an answer is empty; the others decide, if they are eight or more."""
+    folder = write(tmp_path / "run", hump(21, 10))
+    file = folder / "evaluation_rows.jsonl"
+
+    def lose(count):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        lines[5]["values"]["gold"][:count] = [None] * count
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return over_optimization.first_warning(folder, "gold")
+
+    assert 10 < lose(2).update < 15
+    assert 0 < lose(2).lost < 0.5
+    with pytest.raises(LoquentError, match="has 7 rows with gold at each evaluation"):
+        lose(13)
+    with pytest.raises(LoquentError, match="has 0 rows with wish at each evaluation"):
+        over_optimization.first_warning(folder, "wish")
 
 
 def test_gold_that_never_rose_has_lost_no_share_of_a_gain(tmp_path):

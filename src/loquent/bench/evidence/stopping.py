@@ -34,7 +34,7 @@ class Stopped:
         metric: the value that is watched in evaluations.
         kept: the update of the checkpoint that the final evaluation read.
         last: the last update that was made.
-        updates: the most updates that the recipe allows.
+        limit: the setting that ended the run; empty if the rule of early stopping did.
         course: the update and the watched value of each evaluation.
         rate: the learning rate of the last update by the largest one; None if it is not logged. A course that
             is flat where the rate has fallen says little about the model.
@@ -43,14 +43,14 @@ class Stopped:
     metric: str
     kept: int
     last: int
-    updates: int
+    limit: str
     course: tuple[tuple[int, float | None], ...]
     rate: float | None
 
     @property
     def early(self) -> bool:
-        """Whether the rule of early stopping ended the run before its last update."""
-        return self.last < self.updates
+        """Whether the rule of early stopping ended the run."""
+        return not self.limit
 
     def as_json(self) -> dict[str, Any]:
         """All fields by name, and `early`."""
@@ -67,7 +67,7 @@ class Stopped:
             "–" if best is None else number(best),
             str(self.last),
             "–" if end is None else number(end),
-            "the rule" if self.early else f"training.updates = {self.updates}",
+            self.limit or "the rule",
             "–" if self.rate is None else f"{self.rate:.0%} of its largest",
         ]
 
@@ -86,9 +86,10 @@ def read(folder: RunFolder, recipe: Recipe, evaluation: Mapping[str, Any]) -> St
     if not course:
         return None
     last = int(lines[-1]["update"])
-    return Stopped(
-        settings.stop_metric, names.update_of(str(kept)), last, settings.last_update, course, _rate(lines)
-    )
+    limit = f"training.updates = {settings.last_update}" if last >= settings.last_update else ""
+    if not limit and settings.is_over(last, int(lines[-1].get("episodes", 0))):
+        limit = f"training.most_episodes = {settings.most_episodes}"
+    return Stopped(settings.stop_metric, names.update_of(str(kept)), last, limit, course, _rate(lines))
 
 
 def _rate(lines: Sequence[Mapping[str, Any]]) -> float | None:

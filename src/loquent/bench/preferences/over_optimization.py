@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from loquent.core.episode import Episode
-from loquent.files import evaluation_rows
+from loquent.errors import LoquentError
+from loquent.files import evaluation_rows, names
 from loquent.report import groups
 from loquent.report.charts import COLOURS, Curve, alone
-from loquent.report.divergence import ERROR, Divergence
+from loquent.report.divergence import ERROR, FEWEST_ROWS, Divergence
 from loquent.report.runs import ReportedRun
 from loquent.report.witnesses import rows_by_key
 from loquent.rewards.compose import episode_texts
+from loquent.statistics.falls import complete_rows, row_means
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,19 @@ def first_warning(folder: Path, gold: str) -> Warned | None:
 
     Args:
         gold: the key of the gold reward in evaluations.
+
+    Raises:
+        LoquentError: fewer than 8 rows have a return or a gold reward at each evaluation.
     """
     updates, columns = rows_by_key([evaluation_rows.load(folder)])
-    means = columns[gold].mean(1)
+    for key in ("return", gold):
+        whole = int(complete_rows(columns[key]).sum()) if key in columns else 0
+        if whole < FEWEST_ROWS:
+            raise LoquentError(
+                f"{folder / names.EVALUATION_ROWS} has {whole} rows with {key} at each evaluation; the watch "
+                f"needs {FEWEST_ROWS}: see training.evaluate_episodes"
+            )
+    means = row_means(columns[gold][:, complete_rows(columns[gold])])
     for count in range(2, len(updates) + 1):
         seen = {gold: columns[gold][:count]}
         error = ERROR / (len(updates) - 1)
