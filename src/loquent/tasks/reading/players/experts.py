@@ -134,7 +134,8 @@ class ReadAll(Policy):
 class WordsInOrder(Policy):
     """Searches for the words of the question in order, again from the first after the last, then stops."""
 
-    kind, Options = "reading/words_in_order", Searches
+    kind = "reading/words_in_order"
+    Options: ClassVar[type] = Searches
 
     def command(self, question: Question, number: int) -> str:
         words = self.order_words(question.observation)
