@@ -27,14 +27,14 @@ def folder(path, **seen):
 
 
 def test_the_seeds_of_a_difference_by_table(tmp_path):
-    """The labels have 4 tests, so the level is 0.05 / 4; one test needs 18 seeds for one deviation."""
+    """The labels have 5 tests, so the level is 0.05 / 5; two tests need 22 seeds for one deviation."""
     plans = planning.plan(suites.load("nlpgym"), folder(tmp_path), ["micro_f1=0.1"])
     table = plans[TITLE]
-    assert (table["tests"], table["deviations"]) == (4, {"micro_f1": pytest.approx(0.1)})
-    assert table["seeds"]["1.0"] == 26
-    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 26, "rows": 0}}
-    assert plans["Table 1: question answering"]["tests"] == 1
-    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 18
+    assert (table["tests"], table["deviations"]) == (5, {"micro_f1": pytest.approx(0.1)})
+    assert table["seeds"]["1.0"] == 27
+    assert table["wanted"] == {"micro_f1": {"difference": 0.1, "seeds": 27, "rows": 0}}
+    assert plans["Table 1: question answering"]["tests"] == 2
+    assert plans["Table 1: question answering"]["seeds"]["1.0"] == 22
     assert plans["Table 1: question answering"]["deviations"] == {}
 
 
@@ -56,12 +56,12 @@ def test_the_command_runs_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["bench", "nlpgym", "--power"]) == 0
     printed = capsys.readouterr().out
-    assert "## Table 1: question answering: 1 test\n" in printed
+    assert "## Table 1: question answering: 2 tests\n" in printed
     assert list(tmp_path.iterdir()) == []
     folder(tmp_path)
     assert cli.main(["bench", "nlpgym", "--power", "--out", ".", "--difference", "micro_f1=0.1"]) == 0
     assert (
-        "micro_f1: a difference of 0.1 takes 26 seeds of each cell, on these rows." in capsys.readouterr().out
+        "micro_f1: a difference of 0.1 takes 27 seeds of each cell, on these rows." in capsys.readouterr().out
     )
 
 

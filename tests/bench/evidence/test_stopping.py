@@ -9,6 +9,7 @@ import pytest
 from loquent.bench import runner
 from loquent.bench.evidence import stopping
 from loquent.files.run_folder import RunFolder
+from loquent.training.recipes.sections import TrainingSettings
 
 EVALUATION = {"checkpoint": "update-40"}
 
@@ -18,8 +19,9 @@ def folder(tmp_path, lines):
     return RunFolder(tmp_path)
 
 
-def recipe(updates=200, metric="perplexity"):
-    return SimpleNamespace(training=SimpleNamespace(stop_metric=metric, updates=updates))
+def recipe(updates=200, metric="perplexity", share=1.0):
+    training = TrainingSettings(stop_metric=metric, updates=updates, update_share=share, evaluate_every=20)
+    return SimpleNamespace(training=training)
 
 
 def lines(last=80):
@@ -51,6 +53,7 @@ def test_a_run_that_made_all_updates(tmp_path):
     found = stopping.read(folder(tmp_path, lines()), recipe(updates=80), EVALUATION)
     assert not found.early
     assert found.cells("x")[6] == "training.updates = 80"
+    assert not stopping.read(folder(tmp_path, lines()), recipe(160, share=0.5), EVALUATION).early
 
 
 def test_a_run_without_early_stopping_or_without_a_log_has_none(tmp_path):
