@@ -96,6 +96,10 @@ def test_a_set_that_is_collected_reads_its_source_no_more(offline):
     assert outside.missing(alone, profile) == []
 
 
+def test_scripts_that_know_built_in_scenes_alone_do_not_play_on_other_images():
+    assert [job.folder.name for job in planned("ilql-dialogue")[0].jobs if getattr(job, "agent", "")] == []
+
+
 def test_a_given_set_without_episodes_is_named(offline):
     plan, profile = planned("ilql-dialogue", "cpu", "dialogues:path=nowhere", "dialogues:agent=")
     with pytest.raises(BadSetting, match=r"data.dialogues.path = 'nowhere' holds no recorded episodes"):
