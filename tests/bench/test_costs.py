@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from loquent.bench import collecting
 from loquent.bench.costs import GAMES
 from tools.studies import suite_costs
@@ -13,6 +15,7 @@ profiles: {small: {seeds: 2, set: {any: {
   training.final_episodes: 4, training.update_share: 0.5}}}}
 data: {games: {agent: wordle/random, episodes: 1000000}}
 cells:
+  before: {recipe: wordle_bc, set: {training.data: [<games>], training.updates: 0}}
   clone: {recipe: wordle_bc, set: {training.data: [<games>]}}
   best: {recipe: wordle_bc, set: {training.data: [<games>], training.data_top: 0.5}}
   random: {recipe: wordle_bc, agent: wordle/random}
@@ -27,8 +30,14 @@ def test_a_profile_s_cost_is_that_of_one_cell_of_each_recipe_without_its_sets(tm
         collecting, "plan", lambda job, task: played.append(job.data.episodes) or plan(job, task)
     )
     Path("own.yaml").write_text(SUITE)
+    seen, costs = [], suite_costs.costs
+    monkeypatch.setattr(
+        suite_costs, "costs", lambda *args, **own: seen.append(costs(*args, **own)) or seen[0]
+    )
     found = suite_costs.cost("own.yaml", "small")
-    assert (found["runs"], found["updates"], found["missing"]) == (6, 6 * 2, [])
+    one = next(each for each in seen[0].entries if each.name in ("clone", "best"))
+    assert found["hours"] == pytest.approx((4 + 2 / 16) * one.seconds / one.runs / 3600), "by episodes"
+    assert (found["runs"], found["updates"], found["missing"]) == (8, 6 * 2, [])
     assert found["hours"] > 0 < found["peak_gib"]
     assert "nowhere" in found["unknown"].pop("comments_ilql")
     assert (found["unknown"], played) == ({}, [GAMES])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from loquent.bench import jobs, outside, results, runner
+from loquent.bench import collecting, jobs, outside, results, runner
 from loquent.bench import suite as suites
 from loquent.bench.schema.sets import SetJob
 from loquent.bench.schema.suite_schema import Need
@@ -86,6 +86,20 @@ def test_a_need_is_met_by_its_files_packed_or_not_by_a_cache_or_by_another_place
     assert outside.missing(alone, profile) == [], "a finished run reads nothing"
 
 
+def test_a_set_that_is_collected_reads_its_source_no_more(offline):
+    plan, profile = planned("ilql-wordle", "cpu", "games-0.25:episodes=2", "task.limit=8")
+    need = Need(what="games", source="here", where=Record({"agent.prob_smart": 0.25}), instead="FILE")
+    [games] = [job for job in plan.jobs if job.folder.name == "games-0.25"]
+    alone, profile = replace(plan, jobs=(games,)), replace(profile, needs={"games": need})
+    assert len(outside.missing(alone, profile)) == 1
+    collecting.make(games)
+    assert outside.missing(alone, profile) == []
+
+
+def test_scripts_that_know_built_in_scenes_alone_do_not_play_on_other_images():
+    assert [job.folder.name for job in planned("ilql-dialogue")[0].jobs if getattr(job, "agent", "")] == []
+
+
 def test_a_given_set_without_episodes_is_named(offline):
     plan, profile = planned("ilql-dialogue", "cpu", "dialogues:path=nowhere", "dialogues:agent=")
     with pytest.raises(BadSetting, match=r"data.dialogues.path = 'nowhere' holds no recorded episodes"):
@@ -116,11 +130,14 @@ def test_a_paper_s_profile_has_the_paper_s_numbers(name):
 @pytest.mark.parametrize("name", ["ilql-wordle", "ilql-dialogue", "ilql-comments"])
 def test_learners_of_values_and_the_longer_clone_see_as_many_steps_as_the_paper_s_sweeps(name):
     plan, _ = planned(name)
+    assert plan.cells.get("ilql-greedy", plan.cells["ilql"]) == plan.cells["ilql"], "the paper acts greedily"
     steps = {
         job.name: job.recipe.training.updates * job.recipe.training.episodes // job.recipe.config.minibatch
         for job in plan.jobs
         if not isinstance(job, SetJob) and not job.agent
     }
+    acting = {run: steps.pop(run) for run in ("clone-greedy", "clone-0.3-greedy") if run in steps}
+    assert not any(acting.values()), "other ways to act of the same clones"
     assert {count for run, count in steps.items() if not run.endswith("-long")} == {6144}
     assert {count for run, count in steps.items() if run.endswith("-long")} == {12288}
 

@@ -1,4 +1,4 @@
-"""What the profiles of suites cost, from the estimate of one cell of each recipe.
+"""What the profiles of suites cost, from the estimate of the largest cell of each recipe.
 
     PYTHONPATH=src:. python -m tools.studies.suite_costs SUITE PROFILE [OVERRIDE...]
 
@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 from loquent.bench import jobs
@@ -28,22 +27,35 @@ def cost(name, profile, overrides=()):
     by_entry = jobs.by_entry(overrides, [*whole.entries], [*whole.data])
     plan = jobs.plan(whole, Path(OUT), profile, None, by_entry, whole.selection(profile))
     trained = [job for job in plan.jobs if isinstance(job, Job) and not job.agent]
-    runs = Counter(whole.entries[job.name].recipe for job in trained)
-    cells = {whole.entries[job.name].recipe: job.name for job in reversed(trained) if job.name in whole.cells}
+    largest = {job.name: _size(job) for job in trained}
+    cells = {_recipe(whole, each): each for each in sorted(largest, key=largest.get) if each in whole.cells}
     found = costs(name, OUT, profile=profile, overrides=overrides, only=[*cells.values()], say=_silent)
-    one = {whole.entries[each.name].recipe: each for each in found.entries}
+    one = {
+        _recipe(whole, each.name): each for each in sorted(found.entries, key=lambda each: largest[each.name])
+    }
     known = {recipe: each for recipe, each in one.items() if not each.why}
+    shares = [(known.get(_recipe(whole, job.name)), _size(job)) for job in trained]
     return {
         "suite": whole.name,
         "profile": profile,
         "runs": len(trained),
         "updates": sum(job.recipe.training.last_update for job in trained),
-        "hours": sum(runs[recipe] * each.seconds / each.runs for recipe, each in known.items()) / 3600,
+        "hours": sum(each.seconds / each.runs * size / largest[each.name] for each, size in shares if each)
+        / 3600,
         "peak_gib": max((each.peak for each in known.values()), default=0) / 2**30,
         "unknown": {recipe: each.why for recipe, each in one.items() if each.why},
         "missing": found.missing,
         "seconds": round(time.perf_counter() - begun, 1),
     }
+
+
+def _recipe(suite, entry):
+    return suite.entries[entry].recipe
+
+
+def _size(job):
+    """The episodes of all updates, as which the runs of a recipe cost; 1 for a run without updates."""
+    return job.recipe.training.last_update * job.recipe.training.episodes or 1
 
 
 def _silent(line):

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from loquent.bench import collecting
 from loquent.bench.jobs import Job, Plan
 from loquent.bench.schema.sets import SetJob
 from loquent.bench.schema.suite_schema import Need, Profile
@@ -69,7 +70,9 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _is_finished(job: Job | SetJob) -> bool:
-    return isinstance(job, Job) and RunFolder(job.folder).suite.exists()
+    if isinstance(job, SetJob):
+        return collecting.find_figures(job) is not None
+    return RunFolder(job.folder).suite.exists()
 
 
 def _reads(found: Mapping[str, Any], name: str, need: Need) -> bool:

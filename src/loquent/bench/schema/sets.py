@@ -125,9 +125,15 @@ def plan_set(name: str, data: Data, recipe: Recipe, out: Path, optimum: str | Re
         identity["content"] = hashlib.sha256(content).hexdigest()
     else:
         settings = designs.read(kind(data.design), data.players, data.options)
-        inputs = designs.inputs(kind(data.design), settings)
-        identity |= {"data": {**plain(data), "label": ""}, "inputs": inputs}
+        identity |= {"data": {**plain(data), "label": ""}, "inputs": _inputs(kind(data.design), settings)}
     return dataclasses.replace(job, key=digest(Record(identity), 16))
+
+
+def _inputs(design: str, settings: Any) -> str | None:
+    try:
+        return designs.inputs(design, settings)
+    except BadSetting:  # a plan may be made and costed without its files; `collecting` names a missing one
+        return "missing"
 
 
 def replace_fields(

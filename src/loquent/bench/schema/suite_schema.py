@@ -231,20 +231,28 @@ class Suite(Document):
         return {**self.stages, **self.cells}
 
     def settings(self, name: str, profile: str) -> dict[str, Node]:
-        """The settings of a stage or cell under a profile; specific settings replace general ones."""
+        """The settings of a stage or cell under a profile, in the order in which they are applied.
+
+        Later ones replace earlier ones, also those inside a section: the suite's (for cells), the profile's
+        for all recipes, for the recipe, those of a search for the recipe, the entry's own, its own for the
+        profile (`at`), the profile's for the entry (`cells`, in the file's order), those of a search for it.
+        """
         entry, size = self.entries[name], self.profiles.get(profile, Profile())
-        own = (inside(size.cells, pattern) for pattern in size.cells if fnmatchcase(name, pattern))
         found = self._searches(profile)
-        return {
-            **(self.set if name in self.cells else {}),
-            **inside(size.set, ANY),
-            **inside(size.set, entry.recipe),
-            **(found[entry.recipe].set if entry.recipe in found else {}),
-            **entry.set,
-            **inside(entry.at, profile),
-            **{path: node for settings in own for path, node in settings.items()},
-            **(found[name].set if name in found else {}),
-        }
+        layers = (
+            self.set if name in self.cells else {},
+            inside(size.set, ANY),
+            inside(size.set, entry.recipe),
+            found[entry.recipe].set if entry.recipe in found else {},
+            entry.set,
+            inside(entry.at, profile),
+            *(inside(size.cells, pattern) for pattern in size.cells if fnmatchcase(name, pattern)),
+            found[name].set if name in found else {},
+        )
+        settings: dict[str, Node] = {}
+        for layer in layers:
+            settings = {path: node for path, node in settings.items() if path not in layer} | dict(layer)
+        return settings
 
     def repeating(self, profile: str) -> Suite:
         """The suite whose cells name the published rows of a profile."""

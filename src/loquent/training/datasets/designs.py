@@ -127,12 +127,19 @@ def inputs(name: str, options: Any) -> str | None:
     """A hash of the files that a design reads; None if it reads none.
 
     It ensures that a collection is not continued with other files.
+
+    Raises:
+        BadSetting: there is no such file.
     """
     if name in OPTIONS:
         return None
     files = registry.find("design", name).files(options)
-    here = (file.read_bytes() for file in files if file.is_file())  # reading episodes names a missing one
-    digests = b"".join(hashlib.sha256(content).digest() for content in here)
+    for file in files:
+        if not file.is_file():
+            raise BadSetting(
+                f"design {name}: there is no file {str(file)!r}; name another in the design's options"
+            )
+    digests = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
     return hashlib.sha256(digests).hexdigest()[:16]
 
 
