@@ -41,7 +41,8 @@ def largest_loss(run):
 def test_only_without_a_penalty_is_a_reward_hacked():
     without = [run for run in RUNS if run["recipe"] == watch_runs.HACKED]
     others = [run for run in RUNS if run not in without]
-    assert {run["recipe"] for run in others} <= set(watch_runs.SHIPPED)
+    assert {run["recipe"] for run in others} == {*watch_runs.SHIPPED} - {"reviews_trpo"}, "as the page says"
+    assert [run["seed"] for run in without] == list(range(watch_runs.SEEDS))
     hacked = {name(run) for run in RUNS if run["outcome"] == "hacked"}
     assert hacked == set(map(name, without))
     assert min(map(largest_loss, without)) > max(map(largest_loss, others))

@@ -166,6 +166,8 @@ def test_methods_are_compared_over_tasks_by_hand():
     large = cells | {"ask-ppo": score("ask-ppo", "asking", "accuracy", 90.0, 90.0)}
     assert across(suite_of(large), large).means == {}, "scores of different scales have no common mean"
     assert across(suite_of(large), large).improvements == found.improvements
+    more = cells | {name: score(name, "asking", "accuracy", *[0.9] * 6) for name in ("ask-ppo", "ask-dqn")}
+    assert across(suite_of(more), more).means == {}, "a task with three times the runs would count as three"
 
 
 def test_one_task_has_no_scores_over_tasks():

@@ -24,7 +24,8 @@ class Across:
     Attributes:
         columns: the column of each task, by the title of its table.
         means: the interquartile mean of each method, the best first; empty if a score lies outside [0, 1], as
-            scores of different scales have no common mean.
+            scores of different scales have no common mean, or if tasks have different numbers of runs, as
+            one with more runs would count more.
         runs: the number of runs of each method, over all tasks.
         improvements: for two methods, the probability that a run of the first is better than one of the
             second; the method of the higher probability comes first.
@@ -52,7 +53,8 @@ def across(suite: Suite, rows: Mapping[str, Row]) -> Across | None:
     scores = {name: _scores(suite, cells, list(named.values())) for name, cells in methods.items()}
     flat = {name: [value for task in own for value in task] for name, own in scores.items()}
     means = {name: interquartile_mean(own) for name, own in flat.items()}
-    if not all(0 <= value <= 1 for own in flat.values() for value in own):
+    sizes = {len(task) for own in scores.values() for task in own}
+    if len(sizes) > 1 or not all(0 <= value <= 1 for own in flat.values() for value in own):
         means = {}
     return Across(
         named,
