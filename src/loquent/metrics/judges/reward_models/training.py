@@ -19,7 +19,6 @@ from loquent.errors import BadSetting
 from loquent.files import atomic
 from loquent.files.machine import parallel
 from loquent.files.machine.identity import machine
-from loquent.files.machine.launch import PATIENCE
 from loquent.files.names import REPORT
 from loquent.metrics.judges import card, checkpoint
 from loquent.metrics.judges.reward_models import losses, network
@@ -30,7 +29,6 @@ from loquent.metrics.judges.reward_models.settings import RewardModelSettings
 from loquent.metrics.judges.trainer import Lessons, Trainer
 from loquent.metrics.text import judged_texts
 from loquent.pretrained import ClassifierNetwork, evaluating, save
-from loquent.pretrained.pytorch import devices
 
 TOKENS = 8192  # of a forward pass without gradients
 Step = Callable[[int, int], None]
@@ -57,7 +55,7 @@ def train(
 ) -> Trained:
     """Train a reward model, and write its folder; a checkpoint there is continued.
 
-    The processes that `torchrun` starts train it together; the first one writes.
+    Inside a `parallel.process_group` the processes train it together; the first one writes.
 
     Args:
         after_step: called with the number of the step and of all steps, for a progress bar.
@@ -76,19 +74,6 @@ def train(
         what = f"the pairs have a margin, and objective = {settings.objective} has none"
         raise BadSetting(f"{what}; set objective to {BRADLEY_TERRY}, or remove the margins")
     division = divide(pairs.pairs, settings.held_out, settings.shared_texts)
-    with parallel.process_group(devices.device(settings.device), PATIENCE):
-        return _train(pairs, division, settings, folder, after_step, page, find)
-
-
-def _train(
-    pairs: Pairs,
-    division: Division,
-    settings: RewardModelSettings,
-    folder: Path,
-    after_step: Step,
-    page: Callable[[Mapping[str, Any]], str],
-    find: Callable[[str], str | Path],
-) -> Trained:
     key = Key(settings.seed, ("reward model",))
     made = network.make(settings, texts_of(division.training, settings), key.child("network"), find)
     scorer = _Scorer(made, division, settings)
