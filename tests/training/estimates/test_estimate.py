@@ -340,7 +340,8 @@ def test_a_learner_of_turns_is_estimated(tmp_path, monkeypatch):
     assert {"start", "collect", "score", "learn", "evaluate"} == set(found.seconds)
     assert found.memory["optimizer"] == 2 * found.memory["weights"]
     assert found.sizes["actions"] >= 6
-    rounds = [[*small, "algorithm.width=16", f"training.updates={count}"] for count in (2, 4)]
+    four = ("training.updates=8", "training.update_share=0.5")
+    rounds = [[*small, "algorithm.width=16", *updates] for updates in (("training.updates=2",), four)]
     kept = [estimate(recipes.load("blocks_clone", each)).memory["replay"] for each in rounds]
     assert 2 * kept[0] == kept[1] > 0  # the turns of all rounds
 

@@ -35,7 +35,7 @@ def of_played(recipe: Recipe, build: Callable[[Recipe], Any], *, rounds: bool = 
     share = settings.episodes / few
     seconds = {"start": start, **_of_updates(recipe, experience.seconds, share)}
     if rounds:  # two updates were measured, and update i learns from i times the turns of one
-        seconds["learn"] *= (settings.updates + 1) / 4
+        seconds["learn"] *= (settings.last_update + 1) / 4
     arrays = [*batch.features.values(), *(x for x in vars(batch).values() if isinstance(x, torch.Tensor))]
     size = int(share * (batch.nbytes if rounds else sum(array.nbytes for array in arrays)))
     return _estimate(
@@ -43,7 +43,7 @@ def of_played(recipe: Recipe, build: Callable[[Recipe], Any], *, rounds: bool = 
         trainer,
         trainer.actor.policy,
         seconds=seconds,
-        kept={"replay": size * settings.updates} if rounds else {"collection": size},
+        kept={"replay": size * settings.last_update} if rounds else {"collection": size},
         sizes={
             "actions": int(len(batch) * share),
             "games": settings.episodes,
