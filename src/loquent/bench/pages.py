@@ -281,15 +281,12 @@ def both_heads(names: list[str]) -> list[str]:
 def across_tables(found: Across) -> tuple[str, list[Table]]:
     """What is compared over tasks, and the tables of means and of probabilities."""
     scores = ", ".join(f"{column} ({title})" for title, column in found.columns.items())
-    mean = (
-        "The interquartile mean is that of the middle half of all runs."
-        if found.means
-        else "Scores outside 0 to 1, and tasks with different numbers of runs, have no interquartile mean."
-    )
     about = (
-        f"Over the tasks: {scores}. {mean} The probability of improvement is that of a run of one method "
-        "against a run of another on a task drawn at random (arXiv:2108.13264). Neither has an interval: "
-        "with so few runs none holds the true value as often as it says."
+        f"Over the tasks: {scores}. The interquartile mean is that of the middle half of all runs; there is "
+        "none of scores outside 0 to 1, or where tasks have different numbers of runs. The probability of "
+        "improvement is that of a run of one method against a run of another on a task drawn at random "
+        "(arXiv:2108.13264). Neither has an interval: with so few runs none holds the true value as often as "
+        "it says."
     )
     means = [[name, value, found.runs[name]] for name, value in found.means.items()]
     chances = [[f"{a} better than {b}", value] for (a, b), value in found.improvements.items()]

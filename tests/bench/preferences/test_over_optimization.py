@@ -88,18 +88,17 @@ def test_rows_without_a_gold_value_are_left_out(tmp_path):
     folder = write(tmp_path / "run", hump(21, 10))
     file = folder / "evaluation_rows.jsonl"
 
-    def lose(count):
+    def lose(count, gold="gold"):
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         lines[5]["values"]["gold"][:count] = [None] * count
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return over_optimization.first_warning(folder, "gold")
+        return over_optimization.first_warning(folder, gold)
 
     assert 10 < lose(2).update < 15
     assert 0 < lose(2).lost < 0.5
-    with pytest.raises(LoquentError, match="has 7 rows with gold at each evaluation"):
-        lose(13)
-    with pytest.raises(LoquentError, match="has 0 rows with wish at each evaluation"):
-        over_optimization.first_warning(folder, "wish")
+    for gold, lost in (("gold", 13), ("wish", 2)):
+        with pytest.raises(LoquentError, match=f"fewer than 8 rows have a return and {gold} in training"):
+            lose(lost, gold)
 
 
 def test_gold_that_never_rose_has_lost_no_share_of_a_gain(tmp_path):

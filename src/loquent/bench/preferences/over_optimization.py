@@ -14,7 +14,7 @@ from typing import Any
 
 from loquent.core.episode import Episode
 from loquent.errors import LoquentError
-from loquent.files import evaluation_rows, names
+from loquent.files import evaluation_rows
 from loquent.report import groups
 from loquent.report.charts import COLOURS, Curve, alone
 from loquent.report.divergence import ERROR, FEWEST_ROWS, Divergence
@@ -96,14 +96,10 @@ def first_warning(folder: Path, gold: str) -> Warned | None:
         LoquentError: fewer than 8 rows have a return or a gold reward at each evaluation.
     """
     updates, columns = rows_by_key([evaluation_rows.load(folder)])
-    for key in ("return", gold):
-        whole = int(complete_rows(columns[key]).sum()) if key in columns else 0
-        if whole < FEWEST_ROWS:
-            raise LoquentError(
-                f"{folder / names.EVALUATION_ROWS} has {whole} rows with {key} at each evaluation; the watch "
-                f"needs {FEWEST_ROWS}: see training.evaluate_episodes"
-            )
-    means = row_means(columns[gold][:, complete_rows(columns[gold])])
+    whole = [complete_rows(columns[key]) for key in ("return", gold) if key in columns]
+    if len(whole) < 2 or min(map(sum, whole)) < FEWEST_ROWS:
+        raise LoquentError(f"{folder}: fewer than {FEWEST_ROWS} rows have a return and {gold} in training")
+    means = row_means(columns[gold][:, whole[1]])
     for count in range(2, len(updates) + 1):
         seen = {gold: columns[gold][:count]}
         error = ERROR / (len(updates) - 1)
