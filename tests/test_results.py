@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loquent.bench.preferences import over_optimization
 from loquent.bench.preferences.over_optimization import Point, Warned
-from tools.studies import grue_tables
+from tools.studies import grue_figures
 
 HERE = Path(__file__).resolve().parents[1]
 RESULTS = HERE / "docs" / "results"
@@ -55,8 +55,8 @@ def test_the_figure_of_over_optimisation_is_drawn_from_its_record():
 
 
 def test_the_figures_of_grue_are_drawn_from_their_record():
-    record = next(record for file, _, record in records() if file == "grue.jsonl")
-    drawn = dict(grue_tables.figures(record))
+    [record] = [record for file, _, record in records() if file == "grue-imdb.jsonl"]
+    drawn = dict(grue_figures.figures(record["curves"]))
     assert len(drawn) == 3
     for name, text in drawn.items():
         assert (RESULTS / name).read_text(encoding="utf-8") == text

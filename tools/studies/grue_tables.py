@@ -1,62 +1,46 @@
-"""The results of a folder of the suite grue as a line of docs/results/grue.jsonl, and the page's figures.
+"""The main results of a folder of the suite grue as a line of docs/results/grue.jsonl.
 
-python -m tools.studies.grue_tables FOLDER COMMIT [NOTE]
+python -m tools.studies.grue_tables FOLDER COMMIT SECONDS [NOTE]
 
-It prints the line: what the suite wrote into table.json, its tables by title and label, its counts of claims
-and where supervised training stopped. It writes docs/results/grue-figure-4*.svg. `python -m tools.pages`
-makes the tables of the page from the line.
+`python -m tools.pages docs/grue.md` makes the tables of the page from it.
 """
 
 import json
-import re
 import sys
 from pathlib import Path
 from statistics import fmean
 
-from loquent.bench.evidence import tallies, verdicts
-from loquent.report.charts import Curve, alone
-from loquent.report.groups import Point
-
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-OUTCOMES = {
-    **{"wins": tallies.WIN, "losses": tallies.LOSS},
-    **{"neither": tallies.NEITHER, "missing": tallies.MISSING},
-}
-KEPT = (
-    *("date", "suite", "version", "profile", "machine", "seeds"),
-    *("cells", "verdicts", "tallies", "cautions", "failures", "notes"),
-)
+METHODS = ("zero-shot", "supervised", "ppo", "nlpo", "supervised-ppo", "supervised-nlpo")
+OUTCOMES = {"wins": "win", "losses": "loss"}
 
 
-def tables(made):
-    """By table and label: the mean of each column over the seeds, and what it is worth.
+def cells(made):
+    """By task and method: the mean reward over the seeds, what it is worth, all values, seconds and care.
 
-    One seed has the standard error over test rows; several have their interval over seeds and rows, or over
-    seeds where there are no values by row.
+    One seed has the standard error over test rows, several have their interval over seeds.
     """
-    return {
-        table["title"]: {
-            cell["label"]: {"n": cell["n"], "seconds": cell["seconds"], **dict(_columns(cell))}
-            for cell in (made["cells"][name] for name in table["cells"])
-        }
-        for table in made["tables"]
-    }
+    found = {}
+    for table in made["tables"]:
+        if not table["title"].startswith(("Figure", "Table")):
+            of_task = {name.partition("-")[2]: made["cells"][name] for name in table["cells"]}
+            found[table["title"]] = {
+                method: {
+                    **_reward(cell),
+                    "values": {name: fmean(own.values()) for name, own in cell["values"].items() if own},
+                    "seconds": cell["seconds"],
+                    "care": cell["care"],
+                }
+                for method, cell in of_task.items()
+            }
+    return found
 
 
-def _columns(cell):
-    published = (cell["published"] or {}).get("figures", {})
-    for column, values in cell["values"].items():
-        if values:
-            yield column, fmean(values.values())
-            interval = cell["over_seeds_and_rows"].get(column, cell["intervals"].get(column))
-            errors = cell["errors"].get(column)
-            if len(values) > 1:
-                ends = [(f"{column}/{end}", interval[end]) for end in ("low", "high")] if interval else []
-                yield from (pair for pair in ends if pair[1] is not None)
-            elif errors:
-                yield f"{column}/error", next(iter(errors.values()))
-        if column in published:
-            yield f"{column}/paper", published[column]["value"]
+def _reward(cell):
+    values, interval = cell["values"]["reward"], cell["intervals"]["reward"]
+    found = {"reward": fmean(values.values()), "n": len(values)}
+    if len(values) == 1:
+        return found | {"error": next(iter(cell["errors"]["reward"].values()))}
+    return found | {"low": interval["low"], "high": interval["high"]}
 
 
 def stopped(made):
@@ -70,44 +54,28 @@ def stopped(made):
 
 
 def claims(made):
-    """By claim: the tasks that are won, lost, undecided and not measured.
-
-    `wins held` and `losses held` are those after Holm's correction.
-    """
+    """By claim: wins, losses, what is neither, the tasks won, and the difference on each task."""
     found = {}
     for tally in made["tallies"]:
-        own = {name: [t for t in tally["tasks"] if t["outcome"] == kind] for name, kind in OUTCOMES.items()}
-        line = {name: len(tasks) for name, tasks in own.items()}
-        for name, tasks in (("won", own["wins"]), ("lost", own["losses"])):
-            line[name] = ", ".join(task["task"] for task in tasks) or "–"
-        for name in ("wins", "losses"):
-            held = [verdicts.decide(task["p_corrected"], True) for task in own[name]]
-            line[f"{name} held"] = held.count(verdicts.HOLDS)
-        found[tally["claim"]] = line
+        tasks = {
+            one["task"]: {"difference": one["difference"]["mean"] if one["difference"] else None}
+            | {name: one[name] for name in ("outcome", "error", "paper")}
+            for one in tally["tasks"]
+        }
+        outcomes = [one["outcome"] for one in tasks.values()]
+        counts = {name: outcomes.count(outcome) for name, outcome in OUTCOMES.items()}
+        won = ", ".join(name for name, one in tasks.items() if one["outcome"] == "win") or "–"
+        neither = len(outcomes) - sum(counts.values())
+        found[tally["claim"]] = {**counts, "neither": neither, "won": won, "tasks": tasks}
     return found
 
 
-def figures(line):
-    """The name and the text of the SVG file of each part of figure 4, from a line of the results."""
-    for title, courses in line["curves"].items():
-        curves = [
-            Curve(line["cells"][name]["label"], i, [Point(**point) for point in points])
-            for i, (name, points) in enumerate(courses.items())
-        ]
-        number, unit = re.fullmatch(r"Figure (4[abc]): (.*)", title).groups()
-        yield f"grue-figure-{number}.svg", alone(f"{title}, our runs", unit, "update", curves)
-
-
-def main(folder, commit, note=""):
-    """Print the line and write the figures."""
+def main(folder, commit, seconds, note=""):
+    """Print the line."""
     made = json.loads((folder / "table.json").read_text())
-    command = f"loquent bench grue --profile cpu --processes {made['machine']['processes']}"
-    line = {"command": command, "commit": commit, "seconds": made["seconds"]}
-    line |= {"note": note, **{key: made[key] for key in KEPT}}
-    line |= {"tables": tables(made), "claims": claims(made), "stopped": stopped(made)}
-    line["curves"] = {title: own for title, own in made["curves"].items() if title.startswith("Figure 4")}
-    for name, text in figures(line):
-        (RESULTS / name).write_text(text)
+    head = {"command": "loquent bench grue --profile cpu --processes 2", "commit": commit}
+    line = head | {"seconds": float(seconds), "note": note, "cells": cells(made), "claims": claims(made)}
+    line |= {"stopped": stopped(made)}
     print(json.dumps(line, ensure_ascii=False))
 
 
