@@ -205,6 +205,10 @@ def test_every_world_with_an_expert_is_taught(world, tmp_path):
     assert len(turns) == logs["cloning/turns"]
     kept = TaughtTurns.restore(turns.state_dict())
     assert same(kept.state_dict(), turns.state_dict()) is None
+    state, again = made.state(), Trainer(made.recipe)
+    again.evaluate("test", 2)  # words have other numbers in a process that has read other texts first
+    again.restore(state)
+    assert {**again.update(), "seconds": 0} == {**made.update(), "seconds": 0}
 
 
 def test_the_labels_are_the_experts_in_the_states_that_were_reached(tmp_path):

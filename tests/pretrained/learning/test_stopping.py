@@ -158,6 +158,19 @@ def test_a_stop_is_left_out_of_a_million_actions(tmp_path):
     assert torch.isfinite(trainer.algorithm.loss(trainer.actor, batch)["total"]).all()
 
 
+def test_a_policy_of_reading_learns_with_the_head(tmp_path):
+    network = {"width": 8, "word_size": 8, "character_size": 4, "hidden": 16, "answers": 0, "dropout": 0.0, "skip": 0.0}
+    unread = dict.fromkeys(("width", "layers", "features"))
+    made = recipe(
+        tmp_path, "turn_ppo", task={"kind": "reading", "limit": 20}, network="qa", network_settings=network,
+        **unread, minibatch=16, training={"episodes": 6},
+    )  # fmt: skip
+    logs = Trainer(made).update()
+    assert logs["policy/ratio_error"] < 1e-4
+    assert logs["gradient/steps"] > 1
+    assert 0 < logs["stop/loss"] < 2
+
+
 @pytest.mark.parametrize("learner", ["turn_dqn", "turn_ppo", "turn_cloning"])
 def test_a_run_learns_when_to_stop_and_is_evaluated_by_its_threshold(learner, tmp_path):
     made = recipe(tmp_path, learner)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -171,6 +171,7 @@ class TurnCloning(TurnAlgorithm):
             **self.gradient.state_dict(),
             "auxiliary": self.auxiliary.state_dict(),
             "turns": None if self.turns is None else self.turns.state_dict(),
+            "legend": [] if self.turns is None else list(self.actor.legend),
             "updates": self.updates,
         }
 
@@ -184,7 +185,13 @@ class TurnCloning(TurnAlgorithm):
         self.gradient.load_state_dict(state)
         self.auxiliary.load_state_dict(saved_state.part(state, "auxiliary"))
         turns = saved_state.field(state, "turns")
-        self.turns = None if turns is None else TaughtTurns.restore(saved_state.part(state, "turns"))
+        self.turns = None
+        if turns is not None:
+            kept, legend = (
+                TaughtTurns.restore(saved_state.part(state, "turns")),
+                saved_state.items(state, "legend"),
+            )
+            self.turns = replace(kept, features=self.actor.renumber(kept.features, legend))
         self.updates = saved_state.count(state, "updates")
 
     def _learn(self, model: TurnNetwork, minibatch: TaughtTurns, means: Means) -> None:

@@ -47,7 +47,7 @@ class ScoredTurns:
     reward: Tensor  # f32[N]
     ended: Tensor  # bool[N]: by a rule after this turn
     episode: Tensor  # i64[N]
-    legality: Legality | None  # None: the network reads the legal actions in the features
+    legality: Legality | Tensor | None  # what `TurnNetwork.legality` gives
     logprob: Tensor  # f32[N]: of the choice, by the policy that played, however the choice came about
     value: Tensor  # f32[N]: of the observation before the choice
     bootstrap: Tensor  # f32[N]: the value after the last turn of an episode that has not ended; else 0
@@ -66,8 +66,9 @@ class ScoredTurns:
             if isinstance(getattr(self, field.name), Tensor)
         }
         changed["features"] = {name: array[rows] for name, array in self.features.items()}
-        legality = None if self.legality is None else self.legality.take(rows)
-        return replace(self, **changed, legality=legality)
+        if isinstance(self.legality, Legality):
+            changed["legality"] = self.legality.take(rows)
+        return replace(self, **changed)
 
 
 def distribution(logits: tuple[Tensor, ...], legality: Legality, tree: Tree | None) -> Dense | Path:

@@ -302,6 +302,15 @@ class TurnNetwork:
         """What the network learns besides its choices, with draws from a key; by default nothing."""
         return Auxiliary()
 
+    @property
+    def legend(self) -> list[str]:
+        """What the numbers in the arrays of `inputs` name, if these depend on the order of their use."""
+        return []
+
+    def renumber(self, features: Mapping[str, Tensor], legend: Sequence[str]) -> dict[str, Tensor]:
+        """Saved arrays of `inputs` with the numbers of this network; `legend` is that of the saved ones."""
+        return dict(features)
+
     def stop_values(self) -> dict[str, float]:
         """The values to log of a stop head, with nan for those that gradient steps add to the means."""
         if self.stop is None:

@@ -119,6 +119,16 @@ class AskingActor(TurnNetwork):
             chosen = without_stop(chosen, self.stop, legality).log_softmax(1)
         return chosen, scores.value, scores.goal
 
+    @property
+    def legend(self) -> list[str]:
+        """The words of the lexicon, in the order of their numbers."""
+        return self.inputs.lexicon.spelled
+
+    def renumber(self, features: Mapping[str, Tensor], legend: Sequence[str]) -> dict[str, Tensor]:
+        """Saved arrays with the numbers of this lexicon."""
+        numbers = torch.from_numpy(self.inputs.lexicon.numbers(legend[1:]))
+        return {name: x if name == "left" else numbers[x.long()] for name, x in features.items()}
+
     def legality(self, batch: Any) -> Tensor | None:
         """With a stop head the turns in which it stopped, bool[N]; the rest is in the features."""
         return None if self.stop is None else torch.as_tensor(batch.choice == self.stop, device=self.device)

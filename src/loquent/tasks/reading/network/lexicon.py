@@ -60,6 +60,11 @@ class Lexicon:
             self._texts[text] = numbers
         return numbers
 
+    def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:
+        """i32[1 + n]: 0, and the numbers of words."""
+        self._add(word for word in dict.fromkeys(words) if word not in self._numbers)
+        return np.array([0, *(self._numbers[word] for word in words)], np.int32)
+
     def _add(self, words: Iterable[str]) -> None:
         new = list(words)
         if not new:
