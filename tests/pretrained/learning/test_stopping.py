@@ -159,7 +159,15 @@ def test_a_stop_is_left_out_of_a_million_actions(tmp_path):
 
 
 def test_a_policy_of_reading_learns_with_the_head(tmp_path):
-    network = {"width": 8, "word_size": 8, "character_size": 4, "hidden": 16, "answers": 0, "dropout": 0.0, "skip": 0.0}
+    network = {
+        "width": 8,
+        "word_size": 8,
+        "character_size": 4,
+        "hidden": 16,
+        "answers": 0,
+        "dropout": 0.0,
+        "skip": 0.0,
+    }
     unread = dict.fromkeys(("width", "layers", "features"))
     made = recipe(
         tmp_path, "turn_ppo", task={"kind": "reading", "limit": 20}, network="qa", network_settings=network,
