@@ -124,8 +124,7 @@ class TurnNetwork:
         """Take the weights of a network that `save` wrote; returns the names of the modules that stay new.
 
         The trunk must fit. Behind it, the logits of a policy are no values of actions and the reverse, so
-        such modules stay new; so do modules that the saved network lacks. P(the goal holds) is the same
-        behind both.
+        such modules stay new; so do modules that the saved network lacks. A stop head is the same in both.
 
         Args:
             place: names the folder in errors, such as "model.path = 'runs/clone'".
