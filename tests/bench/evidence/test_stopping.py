@@ -88,6 +88,7 @@ def test_a_suite_says_where_its_runs_stopped(suite):
     assert not found.failures
     [(run, stopped)] = found.stopped.items()
     assert (stopped.metric, stopped.limit, stopped.early) == ("perplexity", "", True)
+    assert stopped.last < 4
     assert [update for update, _ in stopped.course] == list(range(1, stopped.last + 1))
     out = Path("out")
     log = [json.loads(line) for line in (out / run / "metrics.jsonl").read_text().splitlines()]
