@@ -25,7 +25,6 @@ from loquent.metrics.shared_parts import with_means
 from loquent.rewards import compose
 from loquent.rewards.terms import Term
 from loquent.statistics.tables import Table, safe
-from loquent.training.experience import shared_play
 from loquent.training.metrics import build_metrics, directions, ranges, same_key
 
 if TYPE_CHECKING:
@@ -178,6 +177,8 @@ def play_held_out(
     live: int = 256,
 ) -> tuple[list[Game], list[Episode]]:
     """The games of an evaluation, and their episodes, which all processes of a run play together."""
+    from loquent.training.experience import shared_play
+
     rows = held_out(task, split, episodes, only)
     queue = [game for i, chunk in enumerate(rows) for game in games(chunk, first=i)]
     seed = evaluation_seed(seed)

@@ -102,7 +102,7 @@ def policy_of(
 
 
 def outputs_of(
-    network: TurnNetwork, features: Mapping[str, Tensor], legality: Legality | None
+    network: TurnNetwork, features: Mapping[str, Tensor], legality: Legality | Tensor | None
 ) -> tuple[Dense | Path, Tensor, Tensor | None]:
     """As `policy_of`, and the logits f[N] of P(the goal holds); None without a stop head."""
     chosen, value, goal = network.distribution_and_goal(features, legality)
