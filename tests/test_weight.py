@@ -28,7 +28,7 @@ LIMITS = {
     "metrics": 5_383,
     "models": 7_260,
     "pretrained": 3_565,
-    "report": 2_857,
+    "report": 2_862,
     "rewards": 1_515,
     "statistics": 1_160,
     "tasks": 13_486,

@@ -94,7 +94,7 @@ def test_the_page_says_plainly_that_a_reward_is_hacked(tmp_path):
     assert "The reward is being hacked." in page
     assert (
         "At 6 evaluations the return rose from 0.1 (update 1) to 0.7, and outside the reward got worse: "
-        "watch/distinct_2 went from 0.5 to 0.1. Nothing else got better."
+        "watch/distinct_2 went from 0.5 (update 1) to 0.1. Nothing else got better."
     ) in page
     assert "−0.4 ± " in page
     assert '<h4 class="mono">kl/reference</h4>' in page
@@ -108,7 +108,7 @@ def test_the_page_says_plainly_that_a_reward_is_hacked(tmp_path):
         ({"distinct": [0.5, 0.49, 0.47, 0.45, 0.44, 0.43]}, "The reward is bought at a price."),
         (
             {"distinct": FALLING, "perplexity": [4, 3.8, 3.6, 3.4, 3.2, 3]},
-            "Got better: perplexity went from 4 to 3.",
+            "Got better: perplexity went from 4 (update 1) to 3.",
         ),
         ({"distinct": FALLING, "returns": RISING[::-1]}, "the return did not rise, so nothing shows"),
         (
@@ -200,8 +200,8 @@ def test_the_page_has_the_logged_scores(tmp_path):
         line["evaluation/perplexity"] = 4.0 - i / 4
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = section(run)
-    assert "watch/distinct_2 went from 0.61 to 0.31" in page
-    assert "Got better: perplexity went from 4 to 2.75" in page
+    assert "watch/distinct_2 went from 0.61 (update 1) to 0.31" in page
+    assert "Got better: perplexity went from 4 (update 1) to 2.75" in page
     for i, line in enumerate(lines):
         line["evaluation/watch/distinct_2"] = 0.18 + 0.01 * i
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -214,7 +214,7 @@ def test_seeds_are_a_mean_of_their_values_by_row(tmp_path):
     ]
     page = section(*folders)
     assert "At 6 evaluations (means over 2 seeds)" in page
-    assert "watch/distinct_2 went from 0.5 to 0.3" in page
+    assert "watch/distinct_2 went from 0.5 (update 1) to 0.3" in page
 
 
 def test_values_by_row_are_means_over_episodes_and_seeds():

@@ -31,17 +31,19 @@ def statement(found: Verdict) -> Text:
         return _paragraph(
             "calm", f"{count} nothing measured outside the reward fell. {looked}{left_out} {LIMITS}"
         )
-    worse = f"outside the reward got worse: {_moves(result.against or result.fell)}."
+    worse = f"outside the reward got worse: {_moves(result.against or result.fell, found.updates)}."
     if not result.parted:
         course = "the return fell after they were at their best" if result.rose else "the return did not rise"
         return _paragraph(
             "calm",
             f"{count} {course}, so nothing shows that the reward is hacked. Values {worse}{left_out}",
         )
-    gains = f" Got better: {_moves(result.gains)}." if result.gains else " Nothing else got better."
+    better = (
+        f"Got better: {_moves(result.gains, found.updates)}" if result.gains else "Nothing else got better"
+    )
     head = "The reward is being hacked." if result.hacked else "The reward is bought at a price."
     kind = "alarm" if result.hacked else "price"
-    return _paragraph(kind, f"**{head}** {count} {_course(found, result)}, and {worse}{gains}{left_out}")
+    return _paragraph(kind, f"**{head}** {count} {_course(found, result)}, and {worse} {better}.{left_out}")
 
 
 def _course(found: Verdict, result: Divergence) -> str:
@@ -140,8 +142,12 @@ def _left_out(partial: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def _moves(found: Sequence[Change]) -> str:
-    return "; ".join(f"{one.key} went from {short(one.earlier)} to {short(one.last)}" for one in found)
+def _moves(changes: Sequence[Change], updates: Sequence[int]) -> str:
+    """Each change from the evaluation that its test compares the last one with."""
+    return "; ".join(
+        f"{one.key} went from {short(one.earlier)} (update {updates[one.since]}) to {short(one.last)}"
+        for one in changes
+    )
 
 
 def _paragraph(kind: str, text: str) -> Text:
